@@ -1,0 +1,121 @@
+import type { ClaimedDelivery } from '../delivery/delivery.ts'
+import type { Classify } from '../delivery/failure.ts'
+import type { OutboxEvent } from '../event/event.ts'
+import { type Logger, silentLogger } from '../observe/logger.ts'
+import { ignoreWorkerEvents, type Observer } from '../observe/worker-events.ts'
+import { type Clock, systemClock } from '../runtime/clock.ts'
+import { CommitpostError, InvalidOptionsError } from '../runtime/errors.ts'
+import type { DispatchedDelivery } from './attempt.ts'
+import type { ContextServices, HandlerMap, Middleware } from './handler.ts'
+
+/** Brings a stored event into the form today's handlers expect. The catalogue is one. */
+export interface EventReader {
+  /** Upcasts and validates. Throws with code UNKNOWN_EVENT_TYPE, UPCAST_FAILED or PAYLOAD_INVALID. */
+  read(event: OutboxEvent): OutboxEvent | Promise<OutboxEvent>
+}
+
+/** What a dispatcher is made of. */
+export interface DispatcherOptions<Delivery extends DispatchedDelivery = ClaimedDelivery> {
+  readonly subscription: string
+  readonly handlers: HandlerMap
+  /** What a thrown value means; `createClassify` of settle/ makes one. */
+  readonly classify: Classify
+  /** @default events reach their handlers as they are stored */
+  readonly reader?: EventReader
+  /**
+   * Around every handler, the first outermost.
+   * @default none
+   */
+  readonly middleware?: readonly Middleware[]
+  /**
+   * How long a handler may take, in milliseconds, found at most a twentieth of it (a second at most) late.
+   * Null lets it run for ever.
+   * @default 60_000
+   */
+  readonly timeoutMs?: number | null
+  /** @default the system's */
+  readonly clock?: Clock
+  /**
+   * Behind `ctx.log`.
+   * @default silent
+   */
+  readonly logger?: Logger
+  /**
+   * Told when a handler comes back too late.
+   * @default nobody
+   */
+  readonly observer?: Observer
+  /** @default `ctx.once`, `ctx.complete` and `ctx.publish` say that they are not available */
+  readonly services?: ContextServices<Delivery>
+  /**
+   * Asked when this process cannot handle an event that newer code might: no handler, unknown type, a version newer
+   * than the code. Returns after how many milliseconds somebody else should try, or null to fail it for good.
+   * @default null for every event
+   */
+  readonly onNoHandler?: (event: OutboxEvent) => number | null
+}
+
+/** Dispatcher options with every default filled in. */
+export type ResolvedDispatcherOptions<Delivery extends DispatchedDelivery> = Readonly<
+  Required<DispatcherOptions<Delivery>>
+>
+
+/** The time a handler has unless its subscription says otherwise. */
+export const DEFAULT_HANDLER_TIMEOUT_MS = 60_000
+
+/** Fills in the defaults; throws `InvalidOptionsError` with all problems together. */
+export function resolveDispatcherOptions<Delivery extends DispatchedDelivery>(
+  options: DispatcherOptions<Delivery>,
+): ResolvedDispatcherOptions<Delivery> {
+  const problems = dispatcherProblems(options)
+  if (problems.length > 0) throw new InvalidOptionsError(`subscription "${options.subscription}"`, problems)
+  return {
+    subscription: options.subscription,
+    handlers: options.handlers,
+    classify: options.classify,
+    reader: options.reader ?? AS_STORED,
+    middleware: options.middleware ?? [],
+    timeoutMs: options.timeoutMs === undefined ? DEFAULT_HANDLER_TIMEOUT_MS : options.timeoutMs,
+    clock: options.clock ?? systemClock,
+    logger: options.logger ?? silentLogger,
+    observer: options.observer ?? ignoreWorkerEvents,
+    services: options.services ?? UNAVAILABLE,
+    onNoHandler: options.onNoHandler ?? (() => null),
+  }
+}
+
+/** What is wrong with handlers and timeout, for a caller that collects the problems of several groups. */
+export function dispatcherProblems(
+  options: Pick<DispatcherOptions, 'handlers' | 'middleware' | 'timeoutMs'>,
+): string[] {
+  const { handlers, middleware = [], timeoutMs = null } = options
+  const problems: string[] = []
+  const notFunctions = Object.keys(handlers).filter((type) => typeof handlers[type] !== 'function')
+  if (Object.keys(handlers).length === 0) problems.push('there must be at least one handler')
+  for (const type of notFunctions) problems.push(`the handler of "${type}" must be a function`)
+  middleware.forEach((wrap, index) => {
+    if (typeof wrap !== 'function') problems.push(`middleware ${index + 1} must be a function`)
+  })
+  if (timeoutMs !== null && !(Number.isFinite(timeoutMs) && timeoutMs > 0)) {
+    problems.push(`timeoutMs must be more than 0, or null for no limit, but is ${timeoutMs}`)
+  }
+  return problems
+}
+
+const AS_STORED: EventReader = { read: (event) => event }
+
+const UNAVAILABLE: ContextServices<unknown> = {
+  once: () => notAvailable('once'),
+  complete: () => notAvailable('complete'),
+  publish: () => notAvailable('publish'),
+}
+
+function notAvailable(what: string): Promise<never> {
+  return Promise.reject(
+    new CommitpostError(
+      'INVALID_STATE',
+      `ctx.${what} is not available here: this dispatcher was made without a store. ` +
+        'Run the handler in a worker of an outbox, or pass `services`.',
+    ),
+  )
+}

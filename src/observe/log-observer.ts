@@ -1,0 +1,81 @@
+import { describeError } from '../runtime/text.ts'
+import { eventFields, type Logger } from './logger.ts'
+import type { AttemptInfo, Observer, WorkerEvent } from './worker-events.ts'
+
+type EventOf<Kind extends WorkerEvent['kind']> = Extract<WorkerEvent, { readonly kind: Kind }>
+type LinesOf = {
+  readonly [Kind in WorkerEvent['kind']]: (logger: Logger, event: EventOf<Kind>) => void
+}
+
+/** Writes each worker event as one log line, with the fields of E15 on every line about an event. */
+export function logObserver(logger: Logger): Observer {
+  return (event) => {
+    // The table is keyed by kind, which TypeScript cannot follow through an index.
+    const line = LINES[event.kind] as (logger: Logger, event: WorkerEvent) => void
+    line(logger, event)
+  }
+}
+
+const LINES: LinesOf = {
+  started: (logger, { workerId, subscriptions }) =>
+    logger.info({ workerId, subscriptions }, 'worker started'),
+  stopping: (logger, { workerId, inHand }) => logger.info({ workerId, inHand }, 'worker is stopping'),
+  stopped: (logger, { workerId, released }) => logger.info({ workerId, released }, 'worker stopped'),
+  claimed: (logger, { subscription, count, suspects, durationMs }) =>
+    logger.debug({ subscription, count, suspects, durationMs }, 'deliveries claimed'),
+  handled: (logger, event) =>
+    logger.debug({ ...attemptFields(event), durationMs: event.durationMs }, 'event handled'),
+  retried: (logger, event) =>
+    logger.warn(
+      {
+        ...attemptFields(event),
+        ...failureFields(event),
+        delayMs: event.delayMs,
+        durationMs: event.durationMs,
+      },
+      'event failed and will be retried',
+    ),
+  dead: (logger, event) =>
+    logger.error(
+      { ...attemptFields(event), ...failureFields(event), durationMs: event.durationMs },
+      'event failed for good and is a dead letter',
+    ),
+  released: (logger, event) =>
+    logger.info(
+      { ...attemptFields(event), why: event.why, delayMs: event.delayMs },
+      'event given back without a verdict',
+    ),
+  leaseLost: (logger, event) =>
+    logger.warn(attemptFields(event), 'lease lost: the result of this attempt was not written'),
+  finishedLate: (logger, event) =>
+    logger.warn(
+      {
+        ...attemptFields(event),
+        after: event.after,
+        succeeded: event.succeeded,
+        durationMs: event.durationMs,
+      },
+      'handler finished too late: its result is ignored',
+    ),
+  recovered: (logger, { subscription, count, suspects, dead }) =>
+    logger.warn({ subscription, count, suspects, dead }, 'deliveries of a vanished worker recovered'),
+  unmatched: (logger, { event }) => logger.warn(eventFields(event), 'no subscription takes this event'),
+  error: (logger, { during, error, subscription }) =>
+    logger.error(
+      { subscription, during, error: describeError(error) },
+      `${during} failed; the worker goes on`,
+    ),
+}
+
+function attemptFields(info: AttemptInfo): object {
+  return {
+    ...eventFields(info.event),
+    subscription: info.subscription,
+    attempt: info.attempt,
+    maxAttempts: info.maxAttempts,
+  }
+}
+
+function failureFields(event: EventOf<'retried'> | EventOf<'dead'>): object {
+  return { errorCode: event.failure.code, errorMessage: event.failure.message }
+}

@@ -1,0 +1,87 @@
+import type { EventHeaders, OutboxEvent } from '../event/event.ts'
+import { type Clock, systemClock } from '../runtime/clock.ts'
+import { describeError } from '../runtime/text.ts'
+
+/** Writes one structured line: facts first, then a sentence. */
+export type LogLine = (fields: object, message: string) => void
+
+/** The logger this library talks to. pino and bunyan fit as they are; payloads are never given to it. */
+export interface Logger {
+  readonly debug: LogLine
+  readonly info: LogLine
+  readonly warn: LogLine
+  readonly error: LogLine
+}
+
+/** The levels of a `Logger`. */
+export type LogLevel = keyof Logger
+
+const ignore: LogLine = () => {}
+
+/** Says nothing. */
+export const silentLogger: Logger = { debug: ignore, info: ignore, warn: ignore, error: ignore }
+
+/** Writes each line as one JSON object with time, level and msg; `write` gets it without the line end. */
+export function jsonLineLogger(write: (line: string) => void, clock: Clock = systemClock): Logger {
+  const line =
+    (level: LogLevel): LogLine =>
+    (fields, message) =>
+      write(jsonLine({ time: clock.now().toISOString(), level, msg: message }, fields))
+  return { debug: line('debug'), info: line('info'), warn: line('warn'), error: line('error') }
+}
+
+function jsonLine(head: object, fields: object): string {
+  try {
+    return JSON.stringify({ ...head, ...fields, ...head }, asJson)
+  } catch {
+    // Circular, or a getter that throws: the sentence is worth more than its fields.
+    return JSON.stringify(head)
+  }
+}
+
+function asJson(_key: string, value: unknown): unknown {
+  if (value instanceof Error) return describeError(value)
+  return typeof value === 'bigint' ? value.toString() : value
+}
+
+/** The logger with these fields on every line; a line's own fields of the same name give way to them. */
+export function withFields(logger: Logger, fields: object): Logger {
+  if (logger === silentLogger) return logger
+  // Called as methods of the logger: pino's lines need their `this`.
+  return {
+    debug: (own, message) => logger.debug({ ...own, ...fields }, message),
+    info: (own, message) => logger.info({ ...own, ...fields }, message),
+    warn: (own, message) => logger.warn({ ...own, ...fields }, message),
+    error: (own, message) => logger.error({ ...own, ...fields }, message),
+  }
+}
+
+/** What every log line about an event carries (E15). */
+export interface EventFields {
+  /** Null where the event carries no trace. */
+  readonly traceId: string | null
+  readonly eventId: string
+  readonly stream: string
+  readonly eventType: string
+  readonly aggregateType: string
+  readonly aggregateId: string
+}
+
+/** The fields of an event that may be logged: its identity, never its payload. */
+export function eventFields(event: OutboxEvent): EventFields {
+  return {
+    traceId: traceIdOf(event.headers),
+    eventId: event.eventId,
+    stream: event.stream,
+    eventType: event.type,
+    aggregateType: event.aggregateType,
+    aggregateId: event.aggregateId,
+  }
+}
+
+const TRACEPARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}/
+
+/** The trace an event belongs to: its header `traceId`, else that of a W3C `traceparent`, else null. */
+export function traceIdOf(headers: EventHeaders): string | null {
+  return headers['traceId'] ?? TRACEPARENT.exec(headers['traceparent'] ?? '')?.[1] ?? null
+}

@@ -1,0 +1,90 @@
+import type { DeliveryFailure } from '../delivery/delivery.ts'
+import type { OutboxEvent } from '../event/event.ts'
+
+/** Which attempt at which delivery a worker event is about. */
+export interface AttemptInfo {
+  readonly subscription: string
+  readonly event: OutboxEvent
+  /** 1 for the first. */
+  readonly attempt: number
+  readonly maxAttempts: number
+}
+
+/** Everything a worker tells about itself. Names are past tense: it has happened and, where it is stored, is. */
+export type WorkerEvent =
+  | { readonly kind: 'started'; readonly workerId: string; readonly subscriptions: readonly string[] }
+  /** No more is claimed; what is in hand is finished. */
+  | { readonly kind: 'stopping'; readonly workerId: string; readonly inHand: number }
+  | { readonly kind: 'stopped'; readonly workerId: string; readonly released: number }
+  | {
+      readonly kind: 'claimed'
+      readonly subscription: string
+      readonly count: number
+      readonly suspects: number
+      readonly durationMs: number
+    }
+  | ({ readonly kind: 'handled'; readonly durationMs: number } & AttemptInfo)
+  | ({
+      readonly kind: 'retried'
+      readonly failure: DeliveryFailure
+      readonly delayMs: number
+      readonly durationMs: number
+    } & AttemptInfo)
+  | ({ readonly kind: 'dead'; readonly failure: DeliveryFailure; readonly durationMs: number } & AttemptInfo)
+  /** Given back with its attempt. */
+  | ({
+      readonly kind: 'released'
+      readonly why: 'interrupted' | 'postponed'
+      readonly delayMs: number
+    } & AttemptInfo)
+  /** The attempt's result was not written: another worker holds or has settled the delivery. */
+  | ({ readonly kind: 'leaseLost' } & AttemptInfo)
+  /** A handler came back after its timeout or interruption; the result was ignored. */
+  | ({
+      readonly kind: 'finishedLate'
+      readonly after: 'timeout' | 'interruption'
+      readonly succeeded: boolean
+      readonly durationMs: number
+    } & AttemptInfo)
+  /** Lapsed leases were taken back: `suspects` of them must run alone, `dead` crashed their worker once too often. */
+  | {
+      readonly kind: 'recovered'
+      readonly subscription: string
+      readonly count: number
+      readonly suspects: number
+      readonly dead: number
+    }
+  /** No subscription takes this event. */
+  | { readonly kind: 'unmatched'; readonly event: OutboxEvent }
+  /** Something around deliveries failed; the worker goes on. `during` names what: "claim", "settle", "heartbeat". */
+  | {
+      readonly kind: 'error'
+      readonly during: string
+      readonly error: unknown
+      readonly subscription: string | null
+    }
+
+/** Told of every worker event, synchronously: it must be quick, and whatever it throws is ignored. */
+export type Observer = (event: WorkerEvent) => void
+
+/** Observes nothing. `combineObservers` of no observers is this very function, so that callers can skip the work. */
+export const ignoreWorkerEvents: Observer = () => {}
+
+/** One observer for many, none of which can harm the others or the caller. */
+export function combineObservers(observers: readonly Observer[]): Observer {
+  const real = observers.filter((observer) => observer !== ignoreWorkerEvents)
+  if (real.length === 0) return ignoreWorkerEvents
+  return (event) => {
+    for (const observer of real) tell(observer, event)
+  }
+}
+
+function tell(observer: Observer, event: WorkerEvent): void {
+  try {
+    const result: unknown = observer(event)
+    // An async function fits the type; its rejection would otherwise end the process.
+    if (result instanceof Promise) result.catch(() => {})
+  } catch {
+    // An observer that fails must not fail the delivery it watches, and there is nobody left to tell.
+  }
+}

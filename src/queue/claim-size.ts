@@ -1,0 +1,70 @@
+/** Between which bounds a claim's size may move. */
+export interface ClaimSizeOptions {
+  /** How many handlers run at once. */
+  readonly concurrency: number
+  /** The most deliveries one claim may take. */
+  readonly batchSize: number
+  /** False takes exactly `batchSize` each time. */
+  readonly drain: boolean
+}
+
+/** What a runner has in hand when it asks how much to claim. */
+export interface Load {
+  /** Deliveries that could start now if a handler were free. */
+  readonly ready: number
+  readonly running: number
+  /** Everything under lease and not yet settled. */
+  readonly inHand: number
+}
+
+// About a second's work is enough to keep handlers busy, and little enough for a crash or another worker.
+const AHEAD_MS = 1_000
+const SHORTEST_SAMPLE_MS = 1
+const SMOOTHING = 0.5
+
+/**
+ * How much to claim next. Starts small, doubles while claims come back full, and never asks for more than about one
+ * second of what the handlers got through lately: slow handlers must not sit on leases that others could work on.
+ */
+export class ClaimSize {
+  readonly #options: ClaimSizeOptions
+  #size: number
+  /** Deliveries per second while handlers were busy; null until something was measured. */
+  #perSecond: number | null = null
+
+  constructor(options: ClaimSizeOptions) {
+    this.#options = options
+    this.#size = Math.min(options.batchSize, options.concurrency * 2)
+  }
+
+  /** Takes note of how a claim came out. */
+  claimed(asked: number, got: number): void {
+    if (got >= asked) this.#size = Math.min(this.#options.batchSize, Math.max(this.#size, asked) * 2)
+  }
+
+  /** Takes note of how many handlers ended in a time during which some were running. */
+  worked(ended: number, busyMs: number): void {
+    if (busyMs < SHORTEST_SAMPLE_MS || (ended === 0 && busyMs < AHEAD_MS)) return
+    const sample = (ended * 1_000) / busyMs
+    this.#perSecond = this.#perSecond === null ? sample : mix(this.#perSecond, sample)
+  }
+
+  /** How many deliveries to ask for now; 0 means not yet. */
+  next(load: Load): number {
+    const { concurrency, batchSize, drain } = this.#options
+    const room = batchSize * 2 - load.inHand
+    if (room <= 0) return 0
+    if (!drain) return Math.min(batchSize, room)
+    const aheadLimit = this.#perSecond === null ? this.#size : (this.#perSecond * AHEAD_MS) / 1_000
+    if (this.#perSecond !== null && aheadLimit < concurrency) {
+      // Slower than one round a second: reading ahead would only keep events from workers that are free.
+      return Math.max(0, Math.min(concurrency - load.running - load.ready, room))
+    }
+    const size = Math.max(Math.min(concurrency, batchSize), Math.min(this.#size, Math.floor(aheadLimit)))
+    return load.ready < size / 2 ? Math.min(size, room) : 0
+  }
+}
+
+function mix(before: number, sample: number): number {
+  return before * (1 - SMOOTHING) + sample * SMOOTHING
+}

@@ -1,0 +1,251 @@
+/** Every code a `CommitpostError` can carry. Stable: programs may switch on it, messages are for people. */
+export type CommitpostErrorCode =
+  | 'INVALID_OPTIONS'
+  | 'INVALID_EVENT'
+  | 'UNKNOWN_EVENT_TYPE'
+  | 'EVENT_REFUSED'
+  | 'PAYLOAD_INVALID'
+  | 'PAYLOAD_NOT_STORABLE'
+  | 'PAYLOAD_TOO_LARGE'
+  | 'UPCAST_FAILED'
+  | 'NOT_IN_TRANSACTION'
+  | 'DUPLICATE_EVENT'
+  | 'UNKNOWN_OUTCOME'
+  | 'SCHEMA_MISSING'
+  | 'SCHEMA_VERSION'
+  | 'SUBSCRIPTION_CONFLICT'
+  | 'NO_HANDLER'
+  | 'LEASE_LOST'
+  | 'WORKER_STOPPING'
+  | 'NON_RETRYABLE'
+  | 'RETRY_LATER'
+  | 'HANDLER_TIMEOUT'
+  | 'DEADLINE_EXCEEDED'
+  | 'NOT_FOUND'
+  | 'INVALID_STATE'
+  | 'STORE_UNAVAILABLE'
+  | 'INTERNAL'
+
+/** The root of all errors this library throws. `code` says which, `cause` keeps what was underneath. */
+export class CommitpostError extends Error {
+  readonly code: CommitpostErrorCode
+
+  constructor(code: CommitpostErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.name = new.target.name
+    this.code = code
+  }
+}
+
+/** Options that cannot work. Lists every problem at once, so that one run is enough to fix them all. */
+export class InvalidOptionsError extends CommitpostError {
+  readonly problems: readonly string[]
+
+  /** `what` names the thing whose options are wrong: "worker", "subscription \"billing\"". */
+  constructor(what: string, problems: readonly string[]) {
+    super(
+      'INVALID_OPTIONS',
+      `Invalid options for ${what}:\n${problems.map((text) => `- ${text}`).join('\n')}`,
+    )
+    this.problems = problems
+  }
+}
+
+/** Which delivery an error is about. */
+export interface DeliveryReference {
+  readonly eventId: string
+  readonly subscription: string
+}
+
+/** This worker's lease ran out and somebody else may hold the delivery: nothing was written for it. */
+export class LeaseLostError extends CommitpostError {
+  readonly eventId: string
+  readonly subscription: string
+
+  constructor(delivery: DeliveryReference, options?: ErrorOptions) {
+    super(
+      'LEASE_LOST',
+      `The lease on event ${delivery.eventId} for subscription "${delivery.subscription}" was lost: ` +
+        'nothing was written, and another worker will run or has run this delivery. ' +
+        'If this repeats, lengthen the lease or keep the handler from blocking the event loop.',
+      options,
+    )
+    this.eventId = delivery.eventId
+    this.subscription = delivery.subscription
+  }
+}
+
+/** The worker stops and will not wait any longer: the delivery goes back, its attempt unspent. */
+export class WorkerStoppingError extends CommitpostError {
+  constructor(options?: ErrorOptions) {
+    super(
+      'WORKER_STOPPING',
+      'The worker is stopping and this handler took longer than it may wait. The event will be delivered again, ' +
+        'and this attempt does not count.',
+      options,
+    )
+  }
+}
+
+/** What a handler may add to the errors it throws on purpose. */
+export interface HandlerErrorOptions extends ErrorOptions {
+  /**
+   * The code stored with the failure, for alerts and for choosing dead letters: "CARD_REFUSED".
+   * @default the error's own code
+   */
+  readonly failureCode?: string
+}
+
+/** Thrown by a handler: trying again cannot help, so the delivery becomes a dead letter at once. */
+export class NonRetryableError extends CommitpostError {
+  readonly failureCode: string
+
+  constructor(message: string, options: HandlerErrorOptions = {}) {
+    super('NON_RETRYABLE', message, options)
+    this.failureCode = options.failureCode ?? 'NON_RETRYABLE'
+  }
+}
+
+/** Thrown by a handler: try again, but not before `afterMs`. The attempt counts. */
+export class RetryLaterError extends CommitpostError {
+  readonly failureCode: string
+  /** In milliseconds, never negative. */
+  readonly afterMs: number
+
+  constructor(message: string, options: HandlerErrorOptions & { readonly afterMs: number }) {
+    super('RETRY_LATER', message, options)
+    if (!Number.isFinite(options.afterMs) || options.afterMs < 0) {
+      throw new InvalidOptionsError('RetryLaterError', [
+        `afterMs must be a number of milliseconds, 0 or more, but is ${options.afterMs}`,
+      ])
+    }
+    this.afterMs = options.afterMs
+    this.failureCode = options.failureCode ?? 'RETRY_LATER'
+  }
+}
+
+/** A handler did not finish in time. Its `ctx.signal` was aborted; what it does afterwards is ignored. */
+export class HandlerTimeoutError extends CommitpostError {
+  readonly eventId: string
+  readonly subscription: string
+  readonly timeoutMs: number
+
+  constructor(delivery: DeliveryReference, timeoutMs: number) {
+    super(
+      'HANDLER_TIMEOUT',
+      `The handler of subscription "${delivery.subscription}" did not finish event ${delivery.eventId} ` +
+        `within ${timeoutMs} ms. Pass ctx.signal to what it waits for, or raise the subscription's timeout.`,
+    )
+    this.eventId = delivery.eventId
+    this.subscription = delivery.subscription
+    this.timeoutMs = timeoutMs
+  }
+}
+
+/** Something the library waited for (a statement, a connection, a broker) did not answer in time. */
+export class DeadlineExceededError extends CommitpostError {
+  readonly timeoutMs: number
+
+  constructor(what: string, timeoutMs: number) {
+    super(
+      'DEADLINE_EXCEEDED',
+      `${what} gave no answer within ${timeoutMs} ms. It may still have happened: check before doing it again.`,
+    )
+    this.timeoutMs = timeoutMs
+  }
+}
+
+/** An operation that must be atomic with the caller's rows was called outside a transaction. */
+export class NotInTransactionError extends CommitpostError {
+  constructor(operation = 'publish', options?: ErrorOptions) {
+    super(
+      'NOT_IN_TRANSACTION',
+      `${operation} was called outside a transaction, so nothing was written. ` +
+        'Open a transaction (BEGIN) on the client you pass, and pass that client, not the pool.',
+      options,
+    )
+  }
+}
+
+/** Events with these ids are in the outbox already. Nothing of the statement was written. */
+export class DuplicateEventError extends CommitpostError {
+  readonly eventIds: readonly string[]
+
+  constructor(eventIds: readonly string[], options?: ErrorOptions) {
+    super(
+      'DUPLICATE_EVENT',
+      `Already published: event ${eventIds.join(', ')}. If this is a retry of the same publish, it had succeeded; ` +
+        'otherwise give each event an id of its own.',
+      options,
+    )
+    this.eventIds = eventIds
+  }
+}
+
+/** The connection broke while a commit was under way: it may or may not have happened. */
+export class UnknownOutcomeError extends CommitpostError {
+  readonly eventIds: readonly string[]
+
+  constructor(operation: string, eventIds: readonly string[] = [], options?: ErrorOptions) {
+    const which = eventIds.length === 0 ? '' : ` for event ${eventIds.join(', ')}`
+    super(
+      'UNKNOWN_OUTCOME',
+      `The outcome of ${operation}${which} is unknown: the connection broke before the database answered. ` +
+        'Run it again with the same event ids: if it had succeeded, the retry is refused as a duplicate.',
+      options,
+    )
+    this.eventIds = eventIds
+  }
+}
+
+/** The database's schema is not one this version of the library can work with. */
+export class SchemaVersionError extends CommitpostError {
+  readonly found: number | null
+  readonly needed: number
+
+  /** `found` is null where the schema has never been installed. */
+  constructor(found: number | null, needed: number, options?: ErrorOptions) {
+    const advice =
+      found !== null && found > needed
+        ? 'Upgrade the commitpost package of this process.'
+        : 'Run `commitpost migrate` with a role that owns the schema.'
+    const is = found === null ? 'has no Commitpost schema' : `has Commitpost schema version ${found}`
+    super(
+      'SCHEMA_VERSION',
+      `The database ${is}, and this process needs version ${needed}. ${advice}`,
+      options,
+    )
+    this.found = found
+    this.needed = needed
+  }
+}
+
+/** A subscription is registered under this name with settings that cannot be changed while it lives. */
+export class SubscriptionConflictError extends CommitpostError {
+  readonly subscription: string
+
+  constructor(subscription: string, difference: string, options?: ErrorOptions) {
+    super(
+      'SUBSCRIPTION_CONFLICT',
+      `Subscription "${subscription}" is registered with other settings: ${difference}. ` +
+        'Give the new settings a new name, or remove the old subscription first.',
+      options,
+    )
+    this.subscription = subscription
+  }
+}
+
+/** What was asked for does not exist. */
+export class NotFoundError extends CommitpostError {
+  readonly id: string
+
+  /** `what` is the kind of thing: "event", "dead letter", "subscription". */
+  constructor(what: string, id: string, options?: ErrorOptions) {
+    super(
+      'NOT_FOUND',
+      `There is no ${what} "${id}". It may have been archived, or the id is mistyped.`,
+      options,
+    )
+    this.id = id
+  }
+}

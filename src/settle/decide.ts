@@ -1,0 +1,85 @@
+import type { DeliveryFailure, DeliveryOutcome, RetryAdvice, Settlement } from '../delivery/delivery.ts'
+import { deliveryFailure } from '../delivery/failure.ts'
+import type { Random } from '../runtime/random.ts'
+import type { RetryPolicy } from './retry-policy.ts'
+
+/** What a decision needs to know about a delivery. Its own `maxAttempts` rules, not the policy's of today. */
+export interface AttemptFacts {
+  /** The attempt that just ended, 1 for the first. */
+  readonly attempt: number
+  readonly maxAttempts: number
+}
+
+const LONGEST_DELAY_MS = 366 * 86_400_000
+const FALLBACK_DELAY_MS = 60_000
+const SPREAD_SHARE = 0.1
+const LONGEST_SPREAD_MS = 5_000
+
+const DONE: Settlement = { kind: 'done' }
+const DONE_BY_HANDLER: Settlement = { kind: 'done', completed: true }
+const RELEASE_NOW: Settlement = { kind: 'release', delayMs: 0 }
+
+/** What is to be written down for an attempt that ended so. Pure and total: it never throws, whatever comes in. */
+export function decide(
+  facts: AttemptFacts,
+  outcome: DeliveryOutcome,
+  policy: RetryPolicy,
+  random: Random,
+): Settlement {
+  switch (outcome.kind) {
+    case 'handled':
+      return outcome.completed === true ? DONE_BY_HANDLER : DONE
+    case 'interrupted':
+      return RELEASE_NOW
+    case 'postponed':
+      return { kind: 'release', delayMs: soundDelayMs(outcome.afterMs) }
+    case 'failed':
+      return afterFailure(facts, outcome.failure, outcome.retry, policy, random)
+    default:
+      return outcome satisfies never
+  }
+}
+
+function afterFailure(
+  facts: AttemptFacts,
+  failure: DeliveryFailure,
+  advice: RetryAdvice,
+  policy: RetryPolicy,
+  random: Random,
+): Settlement {
+  if (advice.kind === 'never') return { kind: 'dead', failure }
+  if (facts.attempt >= facts.maxAttempts) return { kind: 'dead', failure: exhausted(facts, failure) }
+  const delayMs =
+    advice.kind === 'after'
+      ? notBeforeMs(advice.delayMs, random)
+      : policyDelayMs(policy, facts.attempt, random)
+  return { kind: 'retry', delayMs: soundDelayMs(delayMs), failure }
+}
+
+function exhausted(facts: AttemptFacts, failure: DeliveryFailure): DeliveryFailure {
+  // First, because long messages are cut at the end.
+  return deliveryFailure(
+    failure.code,
+    `No attempts left (${facts.attempt} of ${facts.maxAttempts} failed). Last: ${failure.message}`,
+  )
+}
+
+// A destination that answers "come back in 30 s" to a thousand deliveries must not meet all of them at second 30;
+// bounded, because a handler that asks for 24 hours means 24 hours.
+function notBeforeMs(delayMs: number, random: Random): number {
+  return Math.round(delayMs + Math.min(delayMs * SPREAD_SHARE, LONGEST_SPREAD_MS) * random())
+}
+
+function policyDelayMs(policy: RetryPolicy, failedAttempts: number, random: Random): number {
+  try {
+    return policy.backoff.delayMs(failedAttempts, random)
+  } catch {
+    // A user's own backoff that throws must not cost the outcome it was asked about.
+    return FALLBACK_DELAY_MS
+  }
+}
+
+function soundDelayMs(delayMs: number): number {
+  if (Number.isNaN(delayMs)) return FALLBACK_DELAY_MS
+  return Math.min(Math.max(0, Math.round(delayMs)), LONGEST_DELAY_MS)
+}

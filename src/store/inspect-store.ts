@@ -1,0 +1,21 @@
+import type { DeliveryStatus } from '../delivery/delivery.ts'
+
+/** How one subscription stands. */
+export interface SubscriptionStatus {
+  readonly name: string
+  readonly state: 'joining' | 'active' | 'retired'
+  readonly paused: boolean
+  readonly orderBy: string
+  readonly counts: Readonly<Record<DeliveryStatus, number>>
+  /** PENDING deliveries that have failed or were returned at least once. */
+  readonly retrying: number
+  /** Seconds since the oldest PENDING delivery was created, or null when nothing is pending. */
+  readonly oldestPendingSeconds: number | null
+  readonly unresolvedDeadLetters: number
+}
+
+/** The read model for the command line and the demo. */
+export interface InspectStore {
+  subscriptionStatuses(): Promise<readonly SubscriptionStatus[]>
+  countEvents(): Promise<number>
+}

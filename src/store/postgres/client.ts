@@ -1,0 +1,93 @@
+/** A row as an array of raw text values, in the order of the select list. */
+export type RawRow = readonly (string | null)[]
+
+/** A query in the form `pg` takes: rows as arrays, values unparsed. */
+export interface PgQueryConfig {
+  readonly text: string
+  readonly values: unknown[]
+  readonly rowMode: 'array'
+  readonly types: { getTypeParser(): (value: string) => string }
+}
+
+/** What a `pg` query resolves with, as far as it is used here. */
+export interface PgResult<Row> {
+  readonly rows: Row[]
+  readonly rowCount: number | null
+}
+
+/** The part of a `pg` client that a worker needs. */
+export interface PgClient {
+  query(config: PgQueryConfig): Promise<PgResult<(string | null)[]>>
+  query(text: string, values?: unknown[]): Promise<PgResult<Record<string, unknown>>>
+}
+
+/** A client taken from a pool. `release(true)` destroys the connection. */
+export interface PgPoolClient extends PgClient {
+  release(destroy?: boolean): void
+}
+
+/** The part of `pg.Pool` that Commitpost needs. Your own pool fits; the package `pg` is never imported. */
+export interface PgPool {
+  connect(): Promise<PgPoolClient>
+  end(): Promise<void>
+  on?(event: 'error', listener: (error: Error) => void): unknown
+}
+
+// Rows are mapped by hand: parsing every column to Date and JSON by default costs more than the rest of a claim.
+const RAW_TYPES = { getTypeParser: () => (value: string) => value }
+
+/** Runs one statement and returns its rows as raw text. Unnamed on purpose: a plan is never frozen. */
+export async function rawQuery(
+  client: PgClient,
+  text: string,
+  values: readonly unknown[],
+): Promise<readonly RawRow[]> {
+  const result = await client.query({ text, values: [...values], rowMode: 'array', types: RAW_TYPES })
+  return result.rows
+}
+
+/** Runs `work` on a client of the pool; a client whose connection failed is destroyed, never handed out again. */
+export async function withClient<Result>(
+  pool: PgPool,
+  work: (client: PgPoolClient) => Promise<Result>,
+): Promise<Result> {
+  const client = await pool.connect()
+  try {
+    const result = await work(client)
+    client.release()
+    return result
+  } catch (error) {
+    client.release(!isStatementError(error))
+    throw error
+  }
+}
+
+/** Runs `work` in a READ COMMITTED transaction on a client of the pool. */
+export async function withTransaction<Result>(
+  pool: PgPool,
+  work: (client: PgPoolClient) => Promise<Result>,
+): Promise<Result> {
+  return withClient(pool, async (client) => {
+    await client.query('begin isolation level read committed')
+    try {
+      const result = await work(client)
+      await client.query('commit')
+      return result
+    } catch (error) {
+      if (isStatementError(error)) await client.query('rollback')
+      throw error
+    }
+  })
+}
+
+/** True when the server refused a statement but the connection is sound: SQLSTATE outside classes 08 and 57. */
+export function isStatementError(error: unknown): boolean {
+  const code = sqlState(error)
+  return code !== null && !code.startsWith('08') && !code.startsWith('57')
+}
+
+/** The SQLSTATE of a database error, or null for anything else (a cut connection, a bug). */
+export function sqlState(error: unknown): string | null {
+  if (typeof error !== 'object' || error === null || !('code' in error)) return null
+  return typeof error.code === 'string' && /^[0-9A-Z]{5}$/.test(error.code) ? error.code : null
+}

@@ -1,0 +1,87 @@
+import type { Clock } from '../../runtime/clock.ts'
+import { type PgPool, rawQuery, withClient } from './client.ts'
+import { type QuotedSchema } from './identifiers.ts'
+
+/** From where fresh deliveries are looked for. Good for one generation of the subscription only. */
+export interface LowWaterBound {
+  readonly position: string
+  readonly generation: number
+}
+
+/** Looks everywhere. No subscription has generation 0. */
+export const UNBOUNDED: LowWaterBound = { position: '0', generation: 0 }
+
+const REFRESH_MS = 1_000
+// The bound is safe by proof; this is for rows nobody could foresee, such as a restored backup.
+const UNBOUNDED_PASS_MS = 5_000
+
+// Whoever has a position has a transaction id already. So every position up to this one belongs to a transaction
+// older than the id taken here, which is taken after the position is read.
+const proposeSql = (schema: QuotedSchema): string => `
+  select q.last_value - (not q.is_called)::int, pg_current_xact_id() from ${schema}.outbox_event_id_seq q`
+
+// Once every transaction up to that id has ended, no fresh row can appear at or below that position any more: the
+// bound moves to the first one that is still there. A bound taken from claimed positions would strand late commits.
+const decideSql = (schema: QuotedSchema): string => `
+  select s.generation,
+         coalesce((select min(f.id) from generate_series(0, greatest(s.lanes, 1) - 1) as l(lane)
+                    cross join lateral (
+                      select d.id from ${schema}.outbox_delivery d
+                       where d.subscription_id = s.id and d.lane = l.lane::smallint
+                         and d.status = 'PENDING' and not d.held
+                         and d.id >= case when s.generation = $4 then $3::bigint else 0 end and d.id <= $2
+                       order by d.id limit 1) f),
+                  $2::bigint + 1)
+    from ${schema}.outbox_subscription s
+   where s.id = $1 and s.state = 'active' and pg_snapshot_xmin(pg_current_snapshot()) > $5::text::xid8`
+
+/**
+ * Keeps claims off the dead entries at the head of the index of fresh rows, for one subscription and one worker.
+ * Without it a claim under a snapshot that somebody holds open reads everything that was ever delivered since.
+ */
+export class LowWater {
+  readonly #pool: PgPool
+  readonly #schema: QuotedSchema
+  readonly #subscriptionId: number
+  readonly #clock: Clock
+  #bound: LowWaterBound = UNBOUNDED
+  #proposal: { readonly position: string; readonly xid: string } | null = null
+  #refreshedAt = Number.NEGATIVE_INFINITY
+  #unboundedAt = 0
+
+  constructor(pool: PgPool, schema: QuotedSchema, subscriptionId: number, clock: Clock) {
+    this.#pool = pool
+    this.#schema = schema
+    this.#subscriptionId = subscriptionId
+    this.#clock = clock
+    this.#unboundedAt = clock.monotonicMs()
+  }
+
+  /** The bound for the next claim. Refreshes it about once a second, as part of a claim that happens anyway. */
+  async next(): Promise<LowWaterBound> {
+    const now = this.#clock.monotonicMs()
+    if (now - this.#refreshedAt >= REFRESH_MS) {
+      this.#refreshedAt = now
+      await this.#refresh()
+    }
+    if (now - this.#unboundedAt >= UNBOUNDED_PASS_MS) {
+      this.#unboundedAt = now
+      return UNBOUNDED
+    }
+    return this.#bound
+  }
+
+  async #refresh(): Promise<void> {
+    await withClient(this.#pool, async (client) => {
+      if (this.#proposal !== null) {
+        const { position, xid } = this.#proposal
+        const values = [this.#subscriptionId, position, this.#bound.position, this.#bound.generation, xid]
+        const [decided] = await rawQuery(client, decideSql(this.#schema), values)
+        if (decided === undefined) return
+        this.#bound = { generation: Number(decided[0]), position: decided[1] as string }
+      }
+      const [proposed] = await rawQuery(client, proposeSql(this.#schema), [])
+      this.#proposal = { position: proposed?.[0] as string, xid: proposed?.[1] as string }
+    })
+  }
+}

@@ -1,0 +1,234 @@
+-- The core tables. {schema} is replaced by the quoted schema name; nothing else is interpolated.
+
+-- ── what travels ────────────────────────────────────────────────────────────────────────────────
+
+create function {schema}.outbox_uuid_v7() returns uuid
+  language sql volatile parallel safe
+  as $commitpost$
+    select encode(set_bit(set_bit(
+      overlay(uuid_send(gen_random_uuid())
+        placing substring(int8send((extract(epoch from clock_timestamp()) * 1000)::bigint) from 3) from 1 for 6),
+      52, 1), 53, 1), 'hex')::uuid
+  $commitpost$;
+
+-- Append only. The writing transaction's id stands before the position because defaults are evaluated in this
+-- order: whoever has a position already has a transaction id, which is what makes the low-water bound safe.
+create table {schema}.outbox_event (
+  event_id       uuid        not null default {schema}.outbox_uuid_v7() primary key,
+  xid            xid8        not null default pg_current_xact_id(),
+  id             bigint      generated always as identity (sequence name {schema}.outbox_event_id_seq),
+  stream         text        not null check (stream <> ''),
+  event_type     text        not null check (event_type <> ''),
+  schema_version integer     not null default 1 check (schema_version > 0),
+  aggregate_type text        not null check (aggregate_type <> ''),
+  aggregate_id   text        not null check (aggregate_id <> ''),
+  ordering_key   text,
+  sequence       bigint      check (sequence > 0),
+  payload        jsonb       not null,
+  headers        jsonb       not null default '{}' check (jsonb_typeof(headers) = 'object'),
+  occurred_at    timestamptz not null default clock_timestamp(),
+  created_at     timestamptz not null default clock_timestamp()
+);
+-- Registration reads the events of transactions that had not ended when it began.
+create index outbox_event_xid on {schema}.outbox_event (xid);
+
+-- One row per ordering key that numbers its events. Locking it makes position order equal commit order.
+create table {schema}.outbox_sequence (
+  ordering_key text   primary key,
+  last         bigint not null
+);
+
+-- ── who listens ─────────────────────────────────────────────────────────────────────────────────
+
+create table {schema}.outbox_subscription (
+  id              integer     generated always as identity primary key,
+  name            text        not null unique check (name ~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$'),
+  streams         text[],
+  stream_like     text[],
+  event_types     text[],
+  order_by        text        not null check (order_by in ('none', 'aggregate', 'total')),
+  lanes           smallint    not null check (lanes between 0 and 64),
+  on_dead         text        not null check (on_dead in ('block', 'continue')),
+  max_attempts    integer     not null check (max_attempts > 0),
+  start_from      text        not null check (start_from in ('now', 'beginning', 'time')),
+  start_at        timestamptz,
+  state           text        not null check (state in ('joining', 'active', 'retired')),
+  -- Grows whenever deliveries may appear below positions already passed: a low-water bound is good for one generation.
+  generation      integer     not null default 1,
+  joined_snapshot pg_snapshot not null,
+  barrier         xid8,
+  swept_to        uuid,
+  paused_at       timestamptz,
+  paused_by       text,
+  created_at      timestamptz not null default clock_timestamp(),
+  updated_at      timestamptz not null default clock_timestamp(),
+  check ((lanes = 0) = (order_by = 'none')),
+  check ((start_from = 'time') = (start_at is not null)),
+  check ((streams is null) = (stream_like is null)),
+  check ((paused_at is null) = (paused_by is null))
+);
+
+-- The id of the transaction that last changed a subscription. A sequence because it must not roll back and must be
+-- readable by a transaction whose snapshot is older: see outbox_fan_out.
+create sequence {schema}.outbox_registry_xid minvalue 0 start 0;
+
+create function {schema}.outbox_matches(stream_like text[], event_types text[], stream text, event_type text)
+  returns boolean language sql immutable parallel safe
+  as $commitpost$
+    select (stream_like is null or stream like any (stream_like))
+       and (event_types is null or event_type = any (event_types))
+  $commitpost$;
+
+-- md5, not hashtext: a key must keep its lane across server versions and in other databases.
+create function {schema}.outbox_lane_of(ordering_key text, lanes smallint)
+  returns smallint language sql immutable parallel safe
+  as $commitpost$
+    select case when lanes <= 1 then 0::smallint
+           else (('x' || substr(md5(ordering_key), 1, 8))::bit(32)::bigint % lanes)::smallint end
+  $commitpost$;
+
+create function {schema}.outbox_key_of(order_by text, ordering_key text, aggregate_type text, aggregate_id text)
+  returns text language sql immutable parallel safe
+  as $commitpost$
+    select case order_by when 'none' then null when 'total' then ''
+           else coalesce(ordering_key, aggregate_type || ':' || aggregate_id) end
+  $commitpost$;
+
+-- ── one event on its way to one subscription ────────────────────────────────────────────────────
+
+create sequence {schema}.outbox_lease_token;
+
+create table {schema}.outbox_delivery (
+  subscription_id    integer     not null,
+  lane               smallint    not null,
+  id                 bigint      not null,
+  event_id           uuid        not null,
+  ordering_key       text,
+  status             text        not null default 'PENDING'
+                                 check (status in ('PENDING', 'PROCESSING', 'DONE', 'DEAD')),
+  held               boolean     not null default false,
+  suspect            boolean     not null default false,
+  attempt_count      integer     not null default 0 check (attempt_count >= 0),
+  max_attempts       integer     not null check (max_attempts > 0),
+  next_retry_at      timestamptz,
+  last_attempt_at    timestamptz,
+  locked_by          text,
+  locked_until       timestamptz,
+  lease_token        bigint,
+  last_error_code    text,
+  last_error_message text,
+  attempt_history    jsonb,
+  created_at         timestamptz not null default clock_timestamp(),
+  updated_at         timestamptz not null default clock_timestamp(),
+  processed_at       timestamptz,
+  primary key (subscription_id, lane, id),
+  constraint outbox_delivery_lease check (
+    (status = 'PROCESSING') = (lease_token is not null)
+    and (lease_token is null) = (locked_by is null)
+    and (lease_token is null) = (locked_until is null)),
+  constraint outbox_delivery_done check ((status = 'DONE') = (processed_at is not null)),
+  constraint outbox_delivery_dead check (status <> 'DEAD' or last_error_code is not null),
+  constraint outbox_delivery_held check (
+    case status when 'PENDING' then held = (next_retry_at is not null)
+                when 'DEAD' then next_retry_at is null
+                else not held and next_retry_at is null end),
+  constraint outbox_delivery_suspect check (not suspect or status = 'PROCESSING' or (status = 'PENDING' and held))
+) with (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 2000);
+
+-- Fresh rows and held ones (retries, returned, suspect, blocking) have an index each, so that a hundred thousand
+-- waiting retries do not stand in the way of new work.
+create index outbox_delivery_fresh on {schema}.outbox_delivery (subscription_id, lane, id)
+  where status = 'PENDING' and not held;
+create index outbox_delivery_due on {schema}.outbox_delivery (subscription_id, lane, next_retry_at, id)
+  where status = 'PENDING' and held and not suspect;
+create index outbox_delivery_suspect on {schema}.outbox_delivery (subscription_id, lane, next_retry_at, id)
+  where status = 'PENDING' and suspect;
+create index outbox_delivery_held_key on {schema}.outbox_delivery (subscription_id, lane, ordering_key, id)
+  where held and ordering_key is not null;
+create index outbox_delivery_leased on {schema}.outbox_delivery (subscription_id, lease_token)
+  where status = 'PROCESSING';
+
+create table {schema}.outbox_lane (
+  subscription_id integer     not null,
+  lane            smallint    not null,
+  owner           text,
+  until           timestamptz not null default '-infinity',
+  epoch           bigint      not null default 0,
+  primary key (subscription_id, lane)
+) with (fillfactor = 50);
+
+create table {schema}.outbox_worker (
+  worker_id        text        primary key,
+  subscription_ids integer[]   not null,
+  host             text        not null,
+  pid              integer     not null,
+  started_at       timestamptz not null default clock_timestamp(),
+  seen_at          timestamptz not null default clock_timestamp(),
+  until            timestamptz not null
+) with (fillfactor = 50);
+
+-- ── set aside, and by whom ──────────────────────────────────────────────────────────────────────
+
+-- A copy, not a reference: a dead letter outlives the retention of its event.
+create table {schema}.outbox_dead_letter (
+  id              bigint      generated always as identity primary key,
+  subscription    text        not null,
+  subscription_id integer,
+  lane            smallint,
+  position        bigint      not null,
+  event_id        uuid        not null,
+  stream          text        not null,
+  event_type      text        not null,
+  schema_version  integer     not null,
+  aggregate_type  text        not null,
+  aggregate_id    text        not null,
+  ordering_key    text,
+  payload         jsonb       not null,
+  headers         jsonb       not null,
+  occurred_at     timestamptz not null,
+  error_code      text        not null,
+  error_message   text        not null,
+  attempt_history jsonb       not null default '[]',
+  retry_count     integer     not null,
+  failed_at       timestamptz not null default clock_timestamp(),
+  resolved        boolean     not null default false,
+  resolved_at     timestamptz,
+  resolved_by     text,
+  note            text,
+  created_at      timestamptz not null default clock_timestamp(),
+  updated_at      timestamptz not null default clock_timestamp(),
+  constraint outbox_dead_letter_resolved check (
+    resolved = (resolved_at is not null) and resolved = (resolved_by is not null))
+);
+create index outbox_dead_letter_open on {schema}.outbox_dead_letter (id) where not resolved;
+create index outbox_dead_letter_resolved on {schema}.outbox_dead_letter (resolved, id);
+create index outbox_dead_letter_type on {schema}.outbox_dead_letter (event_type, id);
+create index outbox_dead_letter_failed_at on {schema}.outbox_dead_letter (failed_at);
+create index outbox_dead_letter_event on {schema}.outbox_dead_letter (event_id);
+
+create table {schema}.outbox_operator_log (
+  id       bigint      generated always as identity primary key,
+  at       timestamptz not null default clock_timestamp(),
+  operator text        not null check (btrim(operator) <> ''),
+  action   text        not null,
+  target   jsonb       not null,
+  affected integer     not null,
+  note     text
+);
+
+-- Events that no subscription took when they were published. Reported by the workers.
+create table {schema}.outbox_unmatched (
+  event_id    uuid        primary key,
+  stream      text        not null,
+  event_type  text        not null,
+  created_at  timestamptz not null default clock_timestamp(),
+  reported_at timestamptz
+);
+create index outbox_unmatched_open on {schema}.outbox_unmatched (created_at) where reported_at is null;
+
+create table {schema}.outbox_inbox (
+  subscription text        not null,
+  event_id     uuid        not null,
+  processed_at timestamptz not null default clock_timestamp(),
+  primary key (subscription, event_id)
+);

@@ -1,0 +1,240 @@
+-- What the database itself enforces: fan-out, numbering, immutability, the state machine.
+
+-- ── fan-out: a plain INSERT is a complete publish ───────────────────────────────────────────────
+
+create function {schema}.outbox_fan_out() returns trigger
+  language plpgsql security definer set search_path = pg_catalog, pg_temp
+  as $commitpost$
+declare
+  published integer;
+begin
+  -- A transaction that reads an old snapshot would not see a subscription registered since. Its own id, taken before
+  -- the registration's barrier, is what the sweep goes by; if its id is younger, only a retry can help.
+  if current_setting('transaction_isolation') <> 'read committed' then
+    perform 1 from {schema}.outbox_registry_xid r
+      where r.last_value::text::xid8 < pg_current_xact_id()
+        and not pg_visible_in_snapshot(r.last_value::text::xid8, pg_current_snapshot());
+    if found then
+      raise exception 'a subscription was registered after this transaction began'
+        using errcode = '40001', hint = 'Retry the transaction.';
+    end if;
+  end if;
+
+  -- An event whose commit may be forgotten by a crash is not an event: raise durability for this transaction.
+  if current_setting('synchronous_commit') = 'off' then
+    perform set_config('synchronous_commit', 'on', true);
+  end if;
+
+  insert into {schema}.outbox_delivery (subscription_id, lane, id, event_id, ordering_key, max_attempts)
+    select s.id,
+           case when s.lanes = 0 then 0::smallint
+                else {schema}.outbox_lane_of(
+                  {schema}.outbox_key_of(s.order_by, n.ordering_key, n.aggregate_type, n.aggregate_id), s.lanes) end,
+           n.id, n.event_id,
+           {schema}.outbox_key_of(s.order_by, n.ordering_key, n.aggregate_type, n.aggregate_id),
+           s.max_attempts
+      from published_now n
+      join {schema}.outbox_subscription s
+        on s.state <> 'retired'
+       and {schema}.outbox_matches(s.stream_like, s.event_types, n.stream, n.event_type)
+    on conflict do nothing;
+
+  -- Exact for one event without another query; a batch affords the anti-join.
+  if not found then
+    insert into {schema}.outbox_unmatched (event_id, stream, event_type)
+      select n.event_id, n.stream, n.event_type from published_now n
+       where exists (select 1 from {schema}.outbox_subscription s where s.state <> 'retired')
+      on conflict do nothing;
+    return null;
+  end if;
+  select count(*) into published from published_now;
+  if published > 1 then
+    insert into {schema}.outbox_unmatched (event_id, stream, event_type)
+      select n.event_id, n.stream, n.event_type from published_now n
+       where not exists (
+         select 1 from {schema}.outbox_subscription s
+          where s.state <> 'retired'
+            and {schema}.outbox_matches(s.stream_like, s.event_types, n.stream, n.event_type))
+      on conflict do nothing;
+  end if;
+  return null;
+end
+  $commitpost$;
+
+create trigger outbox_fan_out after insert on {schema}.outbox_event
+  referencing new table as published_now
+  for each statement execute function {schema}.outbox_fan_out();
+
+-- ── numbering: lock the key first, then take the position ───────────────────────────────────────
+
+create function {schema}.outbox_number() returns trigger
+  language plpgsql security definer set search_path = pg_catalog, pg_temp
+  as $commitpost$
+begin
+  insert into {schema}.outbox_sequence as q (ordering_key, last)
+    values (coalesce(new.ordering_key, new.aggregate_type || ':' || new.aggregate_id), 1)
+    on conflict (ordering_key) do update set last = q.last + 1
+    returning q.last into new.sequence;
+  -- The position given by default was taken before the key was locked; another transaction may have passed since.
+  new.id := nextval({schema:literal} || '.outbox_event_id_seq');
+  return new;
+end
+  $commitpost$;
+
+create trigger outbox_number before insert on {schema}.outbox_event
+  for each row when (new.sequence is not null) execute function {schema}.outbox_number();
+
+-- ── immutability ────────────────────────────────────────────────────────────────────────────────
+
+create function {schema}.outbox_refuse_change() returns trigger
+  language plpgsql set search_path = pg_catalog, pg_temp
+  as $commitpost$
+begin
+  if tg_op = 'DELETE' and current_setting('commitpost.retaining', true) = 'on' then
+    return null;
+  end if;
+  raise exception 'events are immutable: % on % is refused', tg_op, tg_table_name
+    using errcode = '55000', hint = 'Publish a new event instead. Only retention (outbox_forget) removes events.';
+end
+  $commitpost$;
+
+create trigger outbox_event_immutable before update or delete or truncate on {schema}.outbox_event
+  for each statement execute function {schema}.outbox_refuse_change();
+
+-- Retention: forgets events that every subscription is done with. Dead letters and live deliveries keep theirs.
+create function {schema}.outbox_forget(event_ids uuid[]) returns integer
+  language plpgsql security definer set search_path = pg_catalog, pg_temp set commitpost.retaining = 'on'
+  as $commitpost$
+declare
+  removable uuid[];
+begin
+  select array_agg(e.event_id) into removable from {schema}.outbox_event e
+   where e.event_id = any (event_ids)
+     and not exists (select 1 from {schema}.outbox_subscription s where s.state = 'joining')
+     and not exists (
+       select 1 from {schema}.outbox_subscription s
+         join {schema}.outbox_delivery d
+           on d.subscription_id = s.id and d.id = e.id
+          and d.lane = case when s.lanes = 0 then 0::smallint
+                else {schema}.outbox_lane_of(
+                  {schema}.outbox_key_of(s.order_by, e.ordering_key, e.aggregate_type, e.aggregate_id), s.lanes) end
+        where d.status <> 'DONE');
+  delete from {schema}.outbox_delivery d
+   using {schema}.outbox_event e, {schema}.outbox_subscription s
+   where e.event_id = any (removable) and d.id = e.id and d.subscription_id = s.id and d.status = 'DONE'
+     and d.lane = case when s.lanes = 0 then 0::smallint
+                else {schema}.outbox_lane_of(
+                  {schema}.outbox_key_of(s.order_by, e.ordering_key, e.aggregate_type, e.aggregate_id), s.lanes) end;
+  delete from {schema}.outbox_event where event_id = any (removable);
+  return coalesce(cardinality(removable), 0);
+end
+  $commitpost$;
+
+-- ── the state machine ───────────────────────────────────────────────────────────────────────────
+
+create function {schema}.outbox_refuse_transition() returns trigger
+  language plpgsql set search_path = pg_catalog, pg_temp
+  as $commitpost$
+begin
+  if old.status = 'DEAD' and new.status = 'PENDING' and current_setting('commitpost.redriving', true) = 'on' then
+    return new;
+  end if;
+  raise exception 'a delivery cannot go from % to %', old.status, new.status
+    using errcode = '55000',
+          hint = 'DONE is final. A DEAD delivery is re-driven with outbox_retry(dead letter id, operator, note).';
+end
+  $commitpost$;
+
+-- The WHEN clause is all that an ordinary claim or settle pays.
+create trigger outbox_delivery_transition before update on {schema}.outbox_delivery
+  for each row when (
+    old.status is distinct from new.status
+    and not (old.status = 'PENDING' and new.status = 'PROCESSING')
+    and not (old.status = 'PROCESSING' and new.status in ('DONE', 'PENDING', 'DEAD')))
+  execute function {schema}.outbox_refuse_transition();
+
+create function {schema}.outbox_refuse_removal() returns trigger
+  language plpgsql set search_path = pg_catalog, pg_temp
+  as $commitpost$
+begin
+  raise exception 'a % delivery cannot be removed', coalesce(old.status, 'live')
+    using errcode = '55000', hint = 'Only DONE deliveries are removed, by retention.';
+end
+  $commitpost$;
+
+create trigger outbox_delivery_removal before delete on {schema}.outbox_delivery
+  for each row when (old.status <> 'DONE') execute function {schema}.outbox_refuse_removal();
+
+create trigger outbox_operator_log_immutable before update or delete or truncate on {schema}.outbox_operator_log
+  for each statement execute function {schema}.outbox_refuse_change();
+
+-- ── acts of an operator ─────────────────────────────────────────────────────────────────────────
+
+create function {schema}.outbox_close_dead_letter(
+    letter_id bigint, operator text, note text, action text)
+  returns {schema}.outbox_dead_letter
+  language plpgsql set search_path = pg_catalog, pg_temp
+  as $commitpost$
+declare
+  letter {schema}.outbox_dead_letter;
+begin
+  if operator is null or btrim(operator) = '' then
+    raise exception 'an operator''s name is needed' using errcode = '22023',
+      hint = 'Say who does this: it is recorded with the act.';
+  end if;
+  select * into letter from {schema}.outbox_dead_letter d where d.id = letter_id for update;
+  if not found then
+    raise exception 'dead letter % does not exist', letter_id using errcode = 'P0002';
+  end if;
+  if letter.resolved then
+    raise exception 'dead letter % was already resolved by %', letter_id, letter.resolved_by using errcode = '55000';
+  end if;
+  update {schema}.outbox_dead_letter d
+     set resolved = true, resolved_at = clock_timestamp(), resolved_by = operator,
+         note = outbox_close_dead_letter.note, updated_at = clock_timestamp()
+   where d.id = letter_id returning * into letter;
+  insert into {schema}.outbox_operator_log (operator, action, target, affected, note)
+    values (operator, action, jsonb_build_object('deadLetter', letter_id, 'eventId', letter.event_id,
+            'subscription', letter.subscription), 1, outbox_close_dead_letter.note);
+  return letter;
+end
+  $commitpost$;
+
+-- Re-drive: DEAD -> PENDING, attempts 0, now. The dead letter is resolved; dying again makes a new one.
+create function {schema}.outbox_retry(letter_id bigint, operator text, note text default null) returns boolean
+  language plpgsql security definer set search_path = pg_catalog, pg_temp set commitpost.redriving = 'on'
+  as $commitpost$
+declare
+  letter {schema}.outbox_dead_letter;
+begin
+  letter := {schema}.outbox_close_dead_letter(letter_id, operator, note, 'retry');
+  update {schema}.outbox_delivery d
+     set status = 'PENDING', held = true, suspect = false, attempt_count = 0, next_retry_at = clock_timestamp(),
+         updated_at = clock_timestamp()
+   where d.subscription_id = letter.subscription_id and d.lane = letter.lane and d.id = letter.position
+     and d.status = 'DEAD';
+  if not found then
+    raise exception 'dead letter % has no DEAD delivery to retry', letter_id using errcode = '55000',
+      hint = 'Its subscription never took it, or retention removed it. Publish the event again, or resolve by hand.';
+  end if;
+  return true;
+end
+  $commitpost$;
+
+-- Settled by hand: the delivery stays DEAD, and what waits behind it on its key goes on.
+create function {schema}.outbox_resolve(letter_id bigint, operator text, note text default null) returns boolean
+  language plpgsql security definer set search_path = pg_catalog, pg_temp
+  as $commitpost$
+declare
+  letter {schema}.outbox_dead_letter;
+begin
+  letter := {schema}.outbox_close_dead_letter(letter_id, operator, note, 'resolve');
+  update {schema}.outbox_delivery d set held = false, updated_at = clock_timestamp()
+   where d.subscription_id = letter.subscription_id and d.lane = letter.lane and d.id = letter.position
+     and d.status = 'DEAD' and d.held;
+  update {schema}.outbox_delivery d set next_retry_at = now(), updated_at = clock_timestamp()
+   where d.subscription_id = letter.subscription_id and d.lane = letter.lane
+     and d.ordering_key = letter.ordering_key and d.held and d.status = 'PENDING' and d.next_retry_at = 'infinity';
+  return true;
+end
+  $commitpost$;

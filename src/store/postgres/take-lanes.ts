@@ -1,0 +1,60 @@
+import type { HeldLane, LaneStore } from '../queue-store.ts'
+import { type PgPool, rawQuery, withTransaction } from './client.ts'
+import type { QuotedSchema } from './identifiers.ts'
+import { returnLanes } from './return-lapsed.ts'
+import { unparkStranded } from './unpark.ts'
+
+const fairShareSql = (schema: QuotedSchema): string => `
+  select ceil(s.lanes::numeric / greatest(1, (
+           select count(*) from ${schema}.outbox_worker w
+            where w.worker_id = $2 or (w.until > clock_timestamp() and w.subscription_ids @> array[$1::int]))))::int
+    from ${schema}.outbox_subscription s
+   where s.id = $1`
+
+// Free lanes and lapsed ones alike: recovery is the daily path. The epoch fences out whoever held it before.
+const takeLanesSql = (schema: QuotedSchema): string => `
+  with pick as materialized (
+    select array(
+      select l.ctid from ${schema}.outbox_lane l
+       where l.subscription_id = $1 and l.until < clock_timestamp()
+       order by l.until, l.lane
+       limit $3
+         for update skip locked) as rows
+  )
+  update ${schema}.outbox_lane l
+     set owner = $2, until = clock_timestamp() + $4 * interval '1 millisecond', epoch = l.epoch + 1
+   where l.ctid = any ((select rows from pick))
+  returning l.lane, l.epoch`
+
+/** Takes lanes up to a fair share and returns what their last owner left, in one transaction. */
+export async function takeLanes(
+  pool: PgPool,
+  schema: QuotedSchema,
+  request: Parameters<LaneStore['takeLanes']>[0],
+): Promise<{ readonly taken: readonly HeldLane[]; readonly fairShare: number }> {
+  const { subscriptionId, workerId, leaseMs, held } = request
+  const result = await withTransaction(pool, async (client) => {
+    const [share] = await rawQuery(client, fairShareSql(schema), [subscriptionId, workerId])
+    const fairShare = Number(share?.[0] ?? 0)
+    if (held >= fairShare) return { taken: [], fairShare }
+    const values = [subscriptionId, workerId, fairShare - held, leaseMs]
+    const rows = await rawQuery(client, takeLanesSql(schema), values)
+    const taken = rows.map(([lane, epoch]) => ({ lane: Number(lane), epoch: epoch as string }))
+    if (taken.length > 0) await returnAll(client, schema, subscriptionId, taken)
+    return { taken, fairShare }
+  })
+  await unparkStranded(pool, schema, subscriptionId)
+  return result
+}
+
+async function returnAll(
+  client: Parameters<typeof returnLanes>[0],
+  schema: QuotedSchema,
+  subscriptionId: number,
+  taken: readonly HeldLane[],
+): Promise<void> {
+  const lanes = taken.map(({ lane }) => lane)
+  for (let returned = 1; returned > 0; ) {
+    returned = (await returnLanes(client, schema, subscriptionId, lanes)).returned
+  }
+}

@@ -1,0 +1,56 @@
+/** How far order goes: not at all, per ordering key (the aggregate by default), or over the whole subscription. */
+export type OrderBy = 'none' | 'aggregate' | 'total'
+
+/** Where a new subscription begins. Only its first registration counts. */
+export type StartFrom = 'now' | 'beginning' | Date
+
+/** A subscription as its worker declares it. */
+export interface SubscriptionDefinition {
+  readonly name: string
+  /** Stream names, `*` as a wildcard; null takes every stream. */
+  readonly streams: readonly string[] | null
+  /** Stored event types; null takes every type of those streams. */
+  readonly eventTypes: readonly string[] | null
+  readonly orderBy: OrderBy
+  /** 0 without order; fixed for the life of the subscription. */
+  readonly lanes: number
+  readonly onDead: 'block' | 'continue'
+  readonly maxAttempts: number
+  readonly startFrom: StartFrom
+}
+
+/** A subscription as the database knows it. */
+export interface RegisteredSubscription {
+  readonly id: number
+  readonly name: string
+  readonly state: 'joining' | 'active' | 'retired'
+  readonly orderBy: OrderBy
+  readonly lanes: number
+  /** Everything any version of the code has declared: it only widens, so that a rolling deploy loses nothing. */
+  readonly eventTypes: readonly string[] | null
+  readonly paused: boolean
+}
+
+/** Who listens, and since when. */
+export interface SubscriptionStore {
+  /** Registers or widens. Refuses a change of order or lanes with a SubscriptionConflictError. Idempotent. */
+  register(definition: SubscriptionDefinition): Promise<RegisteredSubscription>
+  /**
+   * Moves every joining subscription on: waits for nothing, does one bounded step (barrier passed? sweep a chunk) and
+   * returns the names still joining. Any worker may call it at any time.
+   */
+  advanceJoining(): Promise<readonly string[]>
+  /** Reads subscriptions by id, for pause and state. */
+  subscriptions(ids: readonly number[]): Promise<readonly RegisteredSubscription[]>
+  /** Stops or resumes claims of a subscription, for every worker at once. Recorded with the operator's name. */
+  setPaused(name: string, paused: boolean, operator: string): Promise<RegisteredSubscription>
+  /** Reports up to `limit` events that no subscription matched and were not reported before. */
+  takeUnmatched(limit: number, deadLetter: boolean): Promise<readonly UnmatchedEvent[]>
+}
+
+/** An event that was published while no subscription wanted it. */
+export interface UnmatchedEvent {
+  readonly eventId: string
+  readonly stream: string
+  readonly eventType: string
+}

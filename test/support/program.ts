@@ -1,0 +1,71 @@
+import { type ChildProcessByStdio, type SpawnOptions, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import type { Readable, Writable } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+
+/** A program of test/programs in a process of its own, to be killed without harm to the test. */
+export type Program = ChildProcessByStdio<Writable, Readable, null>
+
+/** Where the compiled sources and programs are; the global setup of the test run makes them. */
+export const compiledDirectory = fileURLToPath(new URL('../../.build/', import.meta.url))
+
+/** How to run a program. */
+export interface ProgramOptions extends SpawnOptions {
+  /**
+   * Where the compiled sources are.
+   * @default the directory `.build`
+   */
+  readonly directory?: string
+}
+
+/** Runs `test/programs/<name>.ts` with plain Node. */
+export function startProgram(name: string, args: readonly string[], options: ProgramOptions = {}): Program {
+  const { directory = compiledDirectory, ...rest } = options
+  const file = join(directory, 'test', 'programs', `${name}.js`)
+  return spawn(process.execPath, [file, ...args], { ...rest, stdio: ['pipe', 'pipe', 'inherit'] })
+}
+
+/** The first line a program prints, as JSON. Fails when it ends without a word. */
+export async function firstLine<T>(program: Program): Promise<T> {
+  for await (const line of createInterface({ input: program.stdout })) return JSON.parse(line) as T
+  throw new Error('The program ended without printing anything')
+}
+
+/** Kills a program with SIGKILL and waits for its end. */
+export async function killProgram(program: Program): Promise<void> {
+  if (program.exitCode !== null || program.signalCode !== null) return
+  const exit = once(program, 'exit')
+  program.kill('SIGKILL')
+  await exit
+}
+
+/** Waits until the condition holds; fails after the time limit, naming what was waited for. */
+export async function eventually(
+  what: string,
+  condition: () => boolean | Promise<boolean>,
+  timeoutMs = 10_000,
+): Promise<void> {
+  const deadline = performance.now() + timeoutMs
+  while (!(await condition())) {
+    if (performance.now() > deadline) throw new Error(`Waited ${timeoutMs} ms in vain: ${what}`)
+    await sleep(20)
+  }
+}
+
+/** Whether a process of this machine is alive; one that ended but was not collected by its parent is not. */
+export function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+  } catch {
+    return false
+  }
+  try {
+    return !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
+  } catch {
+    return process.platform !== 'linux'
+  }
+}

@@ -1,0 +1,13 @@
+import { defineConfig } from 'vitest/config'
+
+export default defineConfig({
+  test: {
+    include: ['test/**/*.test.ts'],
+    globalSetup: ['test/support/global-setup.ts'],
+    testTimeout: 30_000,
+    hookTimeout: 30_000,
+    slowTestThreshold: 5_000,
+    pool: 'forks',
+    maxWorkers: 2,
+  },
+})
