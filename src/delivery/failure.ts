@@ -2,11 +2,23 @@ import type { OutboxEvent } from '../event/event.ts'
 import { storableText } from '../runtime/text.ts'
 import type { DeliveryFailure, RetryAdvice } from './delivery.ts'
 
+/** A code this library itself fails a delivery with. */
+export type OwnFailureCode =
+  | 'NO_HANDLER'
+  | 'UNKNOWN_EVENT_TYPE'
+  | 'PAYLOAD_INVALID'
+  | 'UPCAST_FAILED'
+  | 'HANDLER_TIMEOUT'
+  | 'HANDLER_ERROR'
+  | 'NON_RETRYABLE'
+  | 'RETRY_LATER'
+  | 'CRASHED'
+
 /**
  * The codes under which this library itself fails a delivery, and what each tells the person on call.
  * A handler's own errors add theirs: an error's code or class name.
  */
-export const FAILURE_MEANINGS = {
+export const FAILURE_MEANINGS: Readonly<Record<OwnFailureCode, string>> = {
   NO_HANDLER: 'The subscription takes this event but has no handler for its type.',
   UNKNOWN_EVENT_TYPE: 'The catalogue of the running code does not know this event type.',
   PAYLOAD_INVALID: 'The stored payload does not fit the schema of the running code.',
@@ -16,10 +28,7 @@ export const FAILURE_MEANINGS = {
   NON_RETRYABLE: 'The handler said that trying again cannot help.',
   RETRY_LATER: 'The handler asked to be tried again later.',
   CRASHED: 'The worker vanished each time it ran this delivery, also when it ran alone.',
-} as const satisfies Readonly<Record<string, string>>
-
-/** A code this library itself fails a delivery with. */
-export type OwnFailureCode = keyof typeof FAILURE_MEANINGS
+}
 
 /** An error as it will be stored, and what it says about trying again. */
 export interface ClassifiedFailure extends DeliveryFailure {

@@ -41,7 +41,12 @@ function brokenSchema(spec: EventSpec, error: unknown): StandardResult<unknown> 
 
 function judged(spec: EventSpec, result: StandardResult<unknown>): CheckedPayload {
   if (result.issues === undefined) return { ok: true, value: result.value }
-  return { ok: false, issues: Array.from(result.issues).slice(0, MOST_ISSUES).map((issue) => safeIssue(spec, issue)) }
+  return {
+    ok: false,
+    issues: Array.from(result.issues)
+      .slice(0, MOST_ISSUES)
+      .map((issue) => safeIssue(spec, issue)),
+  }
 }
 
 /** An issue without the values that some libraries put into paths and messages of sensitive fields. */

@@ -61,14 +61,16 @@ function resolveOptions(options: CatalogueOptions): ResolvedOptions {
   const names = options.names ?? 'past-tense'
   const isRule = RULES.has(names) || names instanceof RegExp || typeof names === 'function'
   if (!isRule) problems.push("names must be 'past-tense', 'upper-snake', 'any', a RegExp or a function")
-  const refusals = (options.refuse ?? []).flatMap((refusal) => checkedRefusal(refusal) ?? [])
-  if (refusals.length < (options.refuse ?? []).length) {
+  const given: readonly Refusal[] = Array.isArray(options.refuse) ? options.refuse : []
+  const refusals = given.flatMap((refusal) => checkedRefusal(refusal) ?? [])
+  if (refusals.length < given.length || (options.refuse !== undefined && options.refuse !== given)) {
     problems.push('refuse must list objects of a stream or type pattern and a reason, all texts')
   }
   return { names: isRule ? names : 'any', refusals, problems }
 }
 
 function checkedRefusal(refusal: Refusal): CheckedRefusal | null {
+  if (typeof refusal !== 'object' || refusal === null) return null
   const of = 'stream' in refusal ? 'stream' : 'type'
   const pattern: unknown = 'stream' in refusal ? refusal.stream : refusal.type
   if (typeof pattern !== 'string' || pattern === '' || typeof refusal.reason !== 'string') return null
@@ -77,17 +79,19 @@ function checkedRefusal(refusal: Refusal): CheckedRefusal | null {
 
 function refusalsOf(spec: EventSpec, refusals: readonly CheckedRefusal[]): readonly string[] {
   return refusals
-    .filter(({ of, matches }) => (of === 'stream' ? matches(spec.stream) : matches(spec.name) || matches(spec.storedAs)))
+    .filter(({ of, matches }) =>
+      of === 'stream' ? matches(spec.stream) : matches(spec.name) || matches(spec.storedAs),
+    )
     .map(({ reason }) => reason)
 }
 
+// Names and stored types share one space, so that a text means one event, whether it comes from code or from the table.
 function sharedTypes(specs: readonly EventSpec[]): readonly string[] {
   const firstBy = new Map<string, string>()
   return specs.flatMap(({ name, storedAs }) => {
-    const first = firstBy.get(storedAs)
-    if (first !== undefined) return [`${name}: is stored as "${storedAs}", and so is ${first}`]
-    firstBy.set(storedAs, name)
-    return []
+    const taken = [...new Set([name, storedAs])].filter((text) => firstBy.has(text))
+    for (const text of [name, storedAs]) firstBy.set(text, firstBy.get(text) ?? name)
+    return taken.map((text) => `${name}: is called or stored as "${text}", and so is ${firstBy.get(text)}`)
   })
 }
 
@@ -108,8 +112,7 @@ function createCatalogue<Types extends EventTypes>(
     },
     read: (event) => {
       const spec = byStoredType.get(event.type)
-      // The schema, the upcasters and the name are those the types were inferred from.
-      return spec === undefined ? undefined : (readEvent(spec, event) as ReadEvent<Types> | Promise<ReadEvent<Types>>)
+      return spec === undefined ? undefined : readEvent(spec, event)
     },
   }
 }
@@ -121,7 +124,11 @@ function unknownEvent(
 ): EventProblem {
   const refusal = refusals.find(({ of, matches }) => of === 'type' && matches(name))
   if (refusal !== undefined) {
-    return { code: 'EVENT_REFUSED', path: 'type', message: `"${name}" is refused by the catalogue: ${refusal.reason}` }
+    return {
+      code: 'EVENT_REFUSED',
+      path: 'type',
+      message: `"${name}" is refused by the catalogue: ${refusal.reason}`,
+    }
   }
   const stored = byStoredType.get(name)
   const hint = stored === undefined ? 'define it with defineEvents' : `in code it is called "${stored.name}"`

@@ -41,7 +41,12 @@ export function tryEncodePayload(value: unknown, maxBytes: number): EncodeResult
   const walk: Walk = { problems: [], ancestors: new Set(), at: null, charsLeft: maxBytes * CEILING_FACTOR }
   const json = writeGuarded(walk, value)
   if (walk.charsLeft < 0) {
-    refuse(walk, `is over ${maxBytes * CEILING_FACTOR} bytes; ${limitText(maxBytes)}`, null, 'PAYLOAD_TOO_LARGE')
+    refuse(
+      walk,
+      `is over ${maxBytes * CEILING_FACTOR} bytes; ${limitText(maxBytes)}`,
+      null,
+      'PAYLOAD_TOO_LARGE',
+    )
   }
   if (walk.problems.length > 0) return { ok: false, problems: walk.problems }
   const bytes = Buffer.byteLength(json)
@@ -65,7 +70,9 @@ interface Walk {
 function writeGuarded(walk: Walk, value: unknown): string {
   try {
     const form = jsonForm(walk, value, null)
-    return form === undefined ? refuse(walk, 'is undefined, which is no JSON; use null', null) : write(walk, form, null, 0)
+    return form === undefined
+      ? refuse(walk, 'is undefined, which is no JSON; use null', null)
+      : write(walk, form, null, 0)
   } catch (error) {
     // A getter, a proxy or toJSON threw. Whatever it was, the caller gets one kind of error, with the place.
     return refuse(walk, `could not be read: ${describeError(error)}`, walk.at)
@@ -84,8 +91,12 @@ function write(walk: Walk, value: unknown, at: JsonStep | null, depth: number): 
       return value === null ? spend(walk, 'null') : writeContainer(walk, value, at, depth)
     case 'bigint':
       return refuse(walk, 'is a bigint, which JSON cannot hold; send it as a string', at)
-    default:
+    case 'function':
+    case 'symbol':
+    case 'undefined':
       return refuse(walk, `is a ${typeof value}, which JSON cannot hold`, at)
+    default:
+      return value satisfies never
   }
 }
 

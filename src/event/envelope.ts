@@ -76,7 +76,7 @@ export function toEnvelope(event: OutboxEvent, fields: EnvelopeFields = {}): Eve
     payload: event.payload,
   }
   const own = Object.entries(spelling).filter(([field]) => field !== 'payload')
-  // Fields of the envelope are written after the attributes: no attribute can pass for one of them.
+  // An attribute that bears the name of a field stays out: it must not pass for the field.
   return Object.fromEntries([
     ...own.map(([field, name]) => [name, values[field as EnvelopeField]]),
     ...Object.entries(event.headers).filter(([name]) => isAttribute(name, spelling)),
@@ -109,7 +109,10 @@ export function fromEnvelope(envelope: unknown, fields: EnvelopeFields = {}): En
 type Spelling = Readonly<Partial<Record<EnvelopeField, string>>>
 
 function spellingOf(fields: EnvelopeFields): Spelling {
-  const chosen = Object.entries({ ...DEFAULT_FIELDS, ...fields }).map(([field, name]) => [field, name === true ? field : name])
+  const chosen = Object.entries({ ...DEFAULT_FIELDS, ...fields }).map(([field, name]) => [
+    field,
+    name === true ? field : name,
+  ])
   return Object.fromEntries(chosen.filter(([, name]) => typeof name === 'string'))
 }
 
@@ -137,14 +140,19 @@ function dateFrom(value: unknown, problems: string[]): Date {
   return date
 }
 
-function headersFrom(given: ReadonlyMap<string, unknown>, spelling: Spelling, problems: string[]): EventHeaders {
+function headersFrom(
+  given: ReadonlyMap<string, unknown>,
+  spelling: Spelling,
+  problems: string[],
+): EventHeaders {
   const headers: [string, string][] = []
   const traceId = given.get(spelling.traceId ?? 'traceId')
   if (typeof traceId === 'string') headers.push(['traceId', traceId])
   for (const [name, value] of given) {
     if (!isAttribute(name, spelling) || value === null) continue
-    if (typeof value === 'object') problems.push(`attribute ${name} must be a text, a number or true or false`)
-    else headers.push([name, String(value)])
+    if (typeof value === 'string') headers.push([name, value])
+    else if (typeof value === 'number' || typeof value === 'boolean') headers.push([name, String(value)])
+    else problems.push(`attribute ${name} must be a text, a number or true or false`)
   }
   return Object.fromEntries(headers)
 }

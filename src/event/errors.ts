@@ -82,7 +82,11 @@ export class UnreadablePayloadError extends CommitpostError {
     const what = code === 'UPCAST_FAILED' ? 'could not be upcast' : 'has a payload that its schema refuses'
     const advice = newer ? ' It is newer than this code: deploy the new version here too.' : ''
     const lines = issues.map((issue) => `- ${issue.path}: ${issue.message}`)
-    super(code, `Event ${event.eventId} (${event.type}, ${versions}) ${what}:\n${lines.join('\n')}${advice}`, options)
+    super(
+      code,
+      `Event ${event.eventId} (${event.type}, ${versions}) ${what}:\n${lines.join('\n')}${advice}`,
+      options,
+    )
     this.event = event
     this.issues = issues
     this.newerThanCode = newer

@@ -37,15 +37,19 @@ export function headerProblems(headers: Readonly<Record<string, unknown>>): read
   }
   const bytes = entries.reduce((sum, [name, value]) => sum + Buffer.byteLength(name) + valueBytes(value), 0)
   if (bytes > MOST_HEADER_BYTES) {
-    problems.push(problemAt('headers', `are ${bytes} bytes together; at most ${MOST_HEADER_BYTES} are allowed`))
+    problems.push(
+      problemAt('headers', `are ${bytes} bytes together; at most ${MOST_HEADER_BYTES} are allowed`),
+    )
   }
   return problems
 }
 
 function nameProblem(name: string): string | null {
-  if (!HEADER_NAME.test(name)) return 'has a name other than 1 to 128 letters, digits, dots, dashes or underscores'
+  if (!HEADER_NAME.test(name))
+    return 'has a name other than 1 to 128 letters, digits, dots, dashes or underscores'
   if (name === '__proto__') return 'has a name that JavaScript does not treat as a plain key'
-  if (ENVELOPE_OWN_FIELDS.has(name)) return `has a name that the envelope uses itself; choose another than "${name}"`
+  if (ENVELOPE_OWN_FIELDS.has(name))
+    return `has a name that the envelope uses itself; choose another than "${name}"`
   return null
 }
 

@@ -20,7 +20,7 @@ export function stepPath(step: JsonStep | null, root = 'payload'): string {
 }
 
 function stepText(key: string | number): string {
-  if (typeof key === 'number') return `[${key}]`
+  if (typeof key === 'number' || key === '*') return `[${key}]`
   if (key.length <= LONGEST_SHOWN_KEY && PLAIN_KEY.test(key)) return `.${key}`
   // A key may be as long as the payload and hold anything: JSON's escapes make it printable, the cut readable.
   return `[${JSON.stringify(key.slice(0, LONGEST_SHOWN_KEY))}]`

@@ -35,15 +35,28 @@ function maskAt(value: unknown, path: readonly string[], mask: unknown): unknown
   return Object.hasOwn(value, key) ? mapMembers(value, (name) => name === key, rest, mask) : value
 }
 
-function maskInArray(items: readonly unknown[], key: string, path: readonly string[], mask: unknown): unknown {
+function maskInArray(
+  items: readonly unknown[],
+  key: string,
+  path: readonly string[],
+  mask: unknown,
+): unknown {
   if (key === '*') return items.map((item) => maskAt(item, path.slice(1), mask))
   if (!INDEX.test(key)) return items.map((item) => maskAt(item, path, mask))
   return items.map((item, index) => (index === Number(key) ? maskAt(item, path.slice(1), mask) : item))
 }
 
 // Through entries, not by assignment: a key "__proto__" stays a key.
-function mapMembers(value: object, isMeant: (name: string) => boolean, rest: readonly string[], mask: unknown): unknown {
+function mapMembers(
+  value: object,
+  isMeant: (name: string) => boolean,
+  rest: readonly string[],
+  mask: unknown,
+): unknown {
   return Object.fromEntries(
-    Object.entries(value).map(([name, member]) => [name, isMeant(name) ? maskAt(member, rest, mask) : member]),
+    Object.entries(value).map(([name, member]) => [
+      name,
+      isMeant(name) ? maskAt(member, rest, mask) : member,
+    ]),
   )
 }

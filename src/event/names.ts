@@ -34,7 +34,9 @@ export function nameProblem(name: string, kind: EventKind, rule: NameRule): stri
 
 /** What keeps a name from being stored as an event type, or null. */
 export function storedNameProblem(name: string): string | null {
-  return STORABLE_NAME.test(name) ? null : 'must be 1 to 255 letters, digits or . _ : / - and start with a letter or digit'
+  return STORABLE_NAME.test(name)
+    ? null
+    : 'must be 1 to 255 letters, digits or . _ : / - and start with a letter or digit'
 }
 
 function pastTenseProblem(name: string, kind: EventKind): string | null {

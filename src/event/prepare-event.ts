@@ -76,7 +76,10 @@ async function storedForm(spec: EventSpec, payload: unknown, maxBytes: number): 
   if (!given.ok) return given
   const readBack = await checkPayload(spec, JSON.parse(given.json))
   if (!readBack.ok) {
-    return refused(readBack.issues, ' when read back from JSON, as handlers will; the schema must accept the stored form')
+    return refused(
+      readBack.issues,
+      ' when read back from JSON, as handlers will; the schema must accept the stored form',
+    )
   }
   return { ok: true, json: given.json, value: checked.value }
 }
@@ -94,7 +97,11 @@ async function stableText(spec: EventSpec, output: unknown, maxBytes: number): P
 function refused(issues: readonly PayloadIssue[], suffix: string): Refused {
   return {
     ok: false,
-    problems: issues.map(({ path, message }) => ({ code: 'PAYLOAD_INVALID', path, message: message + suffix })),
+    problems: issues.map(({ path, message }) => ({
+      code: 'PAYLOAD_INVALID',
+      path,
+      message: message + suffix,
+    })),
   }
 }
 
@@ -103,7 +110,8 @@ function orderingKeyFor(
   payload: unknown,
   input: PrepareInput,
 ): { readonly ok: true; readonly orderingKey: string | null } | Refused {
-  if (input.orderingKey !== null || spec.orderingKey === null) return { ok: true, orderingKey: input.orderingKey }
+  if (input.orderingKey !== null || spec.orderingKey === null)
+    return { ok: true, orderingKey: input.orderingKey }
   const key = callOrderingKey(spec.orderingKey, payload, input.aggregateId)
   const problem = typeof key === 'string' ? keyTextProblem(key) : key.problem
   if (problem === null && typeof key === 'string') return { ok: true, orderingKey: key }
@@ -118,7 +126,9 @@ function callOrderingKey(
 ): string | { readonly problem: string } {
   try {
     const key = orderingKey(payload, { aggregateId })
-    return typeof key === 'string' ? key : { problem: `must be a string, but is ${key === null ? 'null' : typeof key}` }
+    return typeof key === 'string'
+      ? key
+      : { problem: `must be a string, but is ${key === null ? 'null' : typeof key}` }
   } catch (error) {
     return { problem: `could not be made: ${describeError(error)}` }
   }

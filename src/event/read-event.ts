@@ -15,7 +15,12 @@ export function readEvent(spec: EventSpec, event: OutboxEvent): OutboxEvent | Pr
   return finished(spec, event, checked, version)
 }
 
-function finished(spec: EventSpec, event: OutboxEvent, checked: CheckedPayload, version: number): OutboxEvent {
+function finished(
+  spec: EventSpec,
+  event: OutboxEvent,
+  checked: CheckedPayload,
+  version: number,
+): OutboxEvent {
   if (!checked.ok) throw unreadable('PAYLOAD_INVALID', spec, event, checked.issues)
   const unchanged =
     checked.value === event.payload && spec.name === event.type && version === event.schemaVersion
@@ -40,12 +45,22 @@ function upcastOnce(spec: EventSpec, event: OutboxEvent, version: number, payloa
     // What was stored is JSON; that it is an object is for the upcaster's author to know.
     next = upcaster(payload as JsonObject)
   } catch (error) {
-    throw upcastFailed(spec, event, `the upcaster from version ${version} threw: ${thrownText(spec, error)}`, error)
+    throw upcastFailed(
+      spec,
+      event,
+      `the upcaster from version ${version} threw: ${thrownText(spec, error)}`,
+      error,
+    )
   }
-  if (next === undefined) throw upcastFailed(spec, event, `the upcaster from version ${version} returned nothing`)
+  if (next === undefined)
+    throw upcastFailed(spec, event, `the upcaster from version ${version} returned nothing`)
   if (next instanceof Promise) {
     next.catch(() => undefined) // it must not also become an unhandled rejection
-    throw upcastFailed(spec, event, `the upcaster from version ${version} returned a promise; it must be synchronous`)
+    throw upcastFailed(
+      spec,
+      event,
+      `the upcaster from version ${version} returned a promise; it must be synchronous`,
+    )
   }
   return next
 }

@@ -32,7 +32,11 @@ const KNOWN_PROPERTIES: ReadonlySet<string> = new Set<keyof EventDefinition>([
 ])
 
 /** Fills in the defaults of one definition and lists all that is wrong with it. Never throws for what a user wrote. */
-export function resolveDefinition(name: string, definition: EventDefinition, rule: NameRule): ResolvedDefinition {
+export function resolveDefinition(
+  name: string,
+  definition: EventDefinition,
+  rule: NameRule,
+): ResolvedDefinition {
   if (typeof definition !== 'object' || definition === null) {
     return { spec: specOf(name, { stream: '', aggregate: '' }), problems: ['must be an object'] }
   }
@@ -155,7 +159,10 @@ function shapeProblems(definition: EventDefinition): readonly string[] {
   const { kind, schema, jsonSchema, upcast, sensitive, orderingKey, sequence } = definition
   const checks: readonly (readonly [boolean, string])[] = [
     [kind === undefined || kind === 'event' || kind === 'command', "kind must be 'event' or 'command'"],
-    [schema === undefined || isStandardSchema(schema), 'schema must be a Standard Schema (zod, valibot, arktype …)'],
+    [
+      schema === undefined || isStandardSchema(schema),
+      'schema must be a Standard Schema (zod, valibot, arktype …)',
+    ],
     [jsonSchema === undefined || isRecord(jsonSchema), 'jsonSchema must be an object'],
     [upcast === undefined || isRecord(upcast), 'upcast must be an object of functions by version'],
     [sensitive === undefined || isList(sensitive), 'sensitive must be a list of paths'],
@@ -175,7 +182,8 @@ function isList(value: unknown): value is readonly SensitivePath[] {
 
 function sensitiveProblems(spec: EventSpec): readonly string[] {
   // Paths of older versions may be listed too, which today's schema need not know.
-  const jsonSchema = spec.version === spec.oldestVersion && spec.sensitive.length > 0 ? jsonSchemaOf(spec) : null
+  const jsonSchema =
+    spec.version === spec.oldestVersion && spec.sensitive.length > 0 ? jsonSchemaOf(spec) : null
   return spec.sensitive.flatMap((field) => {
     const problem = sensitiveProblem(field, jsonSchema)
     return problem === null ? [] : [problem]
@@ -186,7 +194,10 @@ function sensitiveProblem({ path, from }: SensitiveField, jsonSchema: object | n
   if (typeof path !== 'string' || path.split('.').includes('')) {
     return `sensitive path ${JSON.stringify(path)} must be keys joined by dots, as in "card.number"`
   }
-  if (from !== null && (!Array.isArray(from) || from.length === 0 || !from.every((sink) => SINKS.has(sink)))) {
+  if (
+    from !== null &&
+    (!Array.isArray(from) || from.length === 0 || !from.every((sink) => SINKS.has(sink)))
+  ) {
     return `sensitive path "${path}" must be hidden from some of ${[...SINKS].join(', ')}`
   }
   if (jsonSchema !== null && !schemaHasPath(jsonSchema, path.split('.'))) {

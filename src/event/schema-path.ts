@@ -1,4 +1,4 @@
-type Node = Readonly<Record<string, unknown>>
+import { listOf, type SchemaNode } from './json-schema.ts'
 
 const DEEPEST_SEARCH = 64
 
@@ -10,16 +10,18 @@ export function schemaHasPath(root: object, path: readonly string[]): boolean {
   return hasPath({ ...root }, { ...root }, path, DEEPEST_SEARCH)
 }
 
-function hasPath(root: Node, schema: unknown, path: readonly string[], depthLeft: number): boolean {
+function hasPath(root: SchemaNode, schema: unknown, path: readonly string[], depthLeft: number): boolean {
   if (path.length === 0 || depthLeft === 0 || schema === true) return true
-  const node = nodeOf(schema)
+  const node = asNode(schema)
   if (node === null) return false
   const down = (next: unknown, rest: readonly string[]): boolean => hasPath(root, next, rest, depthLeft - 1)
   if (node['$ref'] !== undefined) return node['$ref'] !== '#' || down(root, path)
   const branches = ['anyOf', 'oneOf', 'allOf'].flatMap((key) => listOf(node[key]))
   if (branches.some((branch) => down(branch, path))) return true
   const elements = [node['items'], ...listOf(node['prefixItems'])].filter((element) => element !== undefined)
-  if (elements.some((element) => down(element, isIndex(path[0]) ? path.slice(1) : path) || down(element, path))) {
+  if (
+    elements.some((element) => down(element, isIndex(path[0]) ? path.slice(1) : path) || down(element, path))
+  ) {
     return true
   }
   if (saysNothing(node)) return true
@@ -27,11 +29,11 @@ function hasPath(root: Node, schema: unknown, path: readonly string[], depthLeft
 }
 
 function inProperties(
-  node: Node,
+  node: SchemaNode,
   [key = '', ...rest]: readonly string[],
   down: (next: unknown, rest: readonly string[]) => boolean,
 ): boolean {
-  const properties = nodeOf(node['properties'])
+  const properties = asNode(node['properties'])
   const others = node['additionalProperties']
   // `{ type: 'object' }` alone is any object.
   if (properties === null && others === undefined) return node['type'] === 'object'
@@ -40,7 +42,7 @@ function inProperties(
   return node['patternProperties'] !== undefined || down(others, rest)
 }
 
-function saysNothing(node: Node): boolean {
+function saysNothing(node: SchemaNode): boolean {
   return !['type', 'properties', 'additionalProperties', 'anyOf', 'oneOf', 'allOf', 'enum', 'const'].some(
     (key) => node[key] !== undefined,
   )
@@ -50,10 +52,6 @@ function isIndex(segment: string | undefined): boolean {
   return segment === '*' || /^\d+$/.test(segment ?? '')
 }
 
-function nodeOf(value: unknown): Node | null {
+function asNode(value: unknown): SchemaNode | null {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : null
-}
-
-function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : []
 }

@@ -15,6 +15,7 @@ const LONGEST_KEY = 255
 /** Why this text cannot be an aggregate id or an ordering key, or null when it can. */
 export function keyTextProblem(text: string): string | null {
   if (text === '') return 'must not be empty'
-  if (text.length > LONGEST_KEY) return `must be at most ${LONGEST_KEY} characters long, but is ${text.length}`
+  if (text.length > LONGEST_KEY)
+    return `must be at most ${LONGEST_KEY} characters long, but is ${text.length}`
   return unstorableText(text)
 }

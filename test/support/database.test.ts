@@ -28,7 +28,7 @@ test('drop removes the schema, even from under a connection that was forgotten i
   const database = await createTestDatabase()
   await database.pool.query('create table t ()')
   const forgotten = new pg.Client({ connectionString: database.url })
-  const cut = new Promise((resolve) => forgotten.once('error', resolve))
+  const cut = new Promise((resolve) => forgotten.on('error', resolve))
   await forgotten.connect()
   await forgotten.query('begin; lock table t')
 

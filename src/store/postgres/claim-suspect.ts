@@ -4,7 +4,8 @@ import { type PgPool, rawQuery, withClient } from './client.ts'
 import { RETURNING_CLAIMED, selectClaimed } from './event-row.ts'
 import { type QuotedSchema, sequenceName } from './identifiers.ts'
 
-// One suspect: the first that is due and, on an ordered subscription, the first held one of its key in an owned lane.
+// One suspect: the first that is due and, on an ordered subscription, in an owned lane with nothing of its key before
+// it, neither held nor in hand.
 const claimSuspectSql = (schema: QuotedSchema): string => `
   with open as materialized (
     select s.id, s.lanes from ${schema}.outbox_subscription s
@@ -29,10 +30,14 @@ const claimSuspectSql = (schema: QuotedSchema): string => `
         where d.subscription_id = $1 and d.lane = m.lane and d.status = 'PENDING' and d.held and d.suspect
           and d.next_retry_at <= clock_timestamp()
           and (d.ordering_key is null or
-               (select h.id from ${schema}.outbox_delivery h
+               ((select h.id from ${schema}.outbox_delivery h
                  where h.subscription_id = $1 and h.lane = d.lane and h.ordering_key = d.ordering_key and h.held
                    and h.id < d.id
-                 limit 1) is null)
+                 limit 1) is null
+               and (select p.id from ${schema}.outbox_delivery p
+                     where p.subscription_id = $1 and p.status = 'PROCESSING' and p.lane = d.lane
+                       and p.ordering_key = d.ordering_key
+                     limit 1) is null))
         order by d.next_retry_at, d.id
         limit 1
           for update skip locked) r

@@ -129,8 +129,8 @@ function streamPatterns(streams: readonly string[] | null): readonly string[] | 
 function refuseConflict(existing: RegisteredSubscription, definition: SubscriptionDefinition): void {
   if (existing.orderBy === definition.orderBy && existing.lanes === definition.lanes) return
   throw new SubscriptionConflictError(
-    `Subscription "${definition.name}" exists with order "${existing.orderBy}" and ${existing.lanes} lanes; ` +
-      `it cannot become order "${definition.orderBy}" with ${definition.lanes} lanes, because events already ` +
-      'stand in its lanes. Keep the old setting, or give the subscription another name.',
+    definition.name,
+    `order "${existing.orderBy}" with ${existing.lanes} lanes, not order "${definition.orderBy}" with ` +
+      `${definition.lanes} lanes; events already stand in its lanes`,
   )
 }

@@ -38,7 +38,7 @@ const returnLapsedSql = (schema: QuotedSchema, which: string): string => `
                'durationMs', extract(epoch from clock_timestamp() - d.last_attempt_at) * 1000,
                'code', '${CRASHED}', 'message', 'the worker vanished')`)} end,
            locked_by = null, locked_until = null, lease_token = null, updated_at = clock_timestamp()
-     where d.ctid = any ((select rows from lapsed))
+     where d.ctid = any ((select rows from lapsed)::tid[])
     returning d.*
   ),
   letters as (${insertDeadLetters(schema)}

@@ -23,7 +23,7 @@ const takeLanesSql = (schema: QuotedSchema): string => `
   )
   update ${schema}.outbox_lane l
      set owner = $2, until = clock_timestamp() + $4 * interval '1 millisecond', epoch = l.epoch + 1
-   where l.ctid = any ((select rows from pick))
+   where l.ctid = any ((select rows from pick)::tid[])
   returning l.lane, l.epoch`
 
 /** Takes lanes up to a fair share and returns what their last owner left, in one transaction. */

@@ -95,6 +95,7 @@ async function initialise(directory: string, request: DataDirectoryRequest): Pro
   const child = spawn(request.initdb, ['-D', directory, ...options], {
     ...request.account,
     cwd: dirname(dirname(dirname(request.initdb))),
+    detached: true, // a process group of its own, which the watchdog can end as a whole
     stdio: ['ignore', 'ignore', 'pipe'],
     windowsHide: true,
   })

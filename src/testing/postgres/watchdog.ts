@@ -46,6 +46,7 @@ function end(pid) {
   send(pid, 'SIGQUIT')
   for (let round = 0; alive(pid) && round < 500; round += 1) wait(20)
   send(pid, 'SIGKILL')
+  send(-pid, 'SIGKILL') // the rest of its process group: initdb runs helpers of its own
   for (let round = 0; alive(pid) && round < 100; round += 1) wait(20)
 }
 function clear() {

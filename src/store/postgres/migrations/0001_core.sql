@@ -194,6 +194,8 @@ create table {schema}.outbox_dead_letter (
   resolved        boolean     not null default false,
   resolved_at     timestamptz,
   resolved_by     text,
+  -- The transaction that resolved it: in it, and in no other, the delivery may leave DEAD.
+  resolved_xid    xid8,
   note            text,
   created_at      timestamptz not null default clock_timestamp(),
   updated_at      timestamptz not null default clock_timestamp(),

@@ -10,7 +10,7 @@ declare
 begin
   -- A transaction that reads an old snapshot would not see a subscription registered since. Its own id, taken before
   -- the registration's barrier, is what the sweep goes by; if its id is younger, only a retry can help.
-  if current_setting('transaction_isolation') <> 'read committed' then
+  if current_setting('transaction_isolation') in ('repeatable read', 'serializable') then
     perform 1 from {schema}.outbox_registry_xid r
       where r.last_value::text::xid8 < pg_current_xact_id()
         and not pg_visible_in_snapshot(r.last_value::text::xid8, pg_current_snapshot());
@@ -75,6 +75,13 @@ begin
     values (coalesce(new.ordering_key, new.aggregate_type || ':' || new.aggregate_id), 1)
     on conflict (ordering_key) do update set last = q.last + 1
     returning q.last into new.sequence;
+  -- An event that is there already will not be inserted again (ON CONFLICT DO NOTHING): it must not use up a number.
+  perform 1 from {schema}.outbox_event e where e.event_id = new.event_id;
+  if found then
+    update {schema}.outbox_sequence q set last = q.last - 1
+     where q.ordering_key = coalesce(new.ordering_key, new.aggregate_type || ':' || new.aggregate_id);
+    return new;
+  end if;
   -- The position given by default was taken before the key was locked; another transaction may have passed since.
   new.id := nextval({schema:literal} || '.outbox_event_id_seq');
   return new;
@@ -90,10 +97,10 @@ create function {schema}.outbox_refuse_change() returns trigger
   language plpgsql set search_path = pg_catalog, pg_temp
   as $commitpost$
 begin
-  if tg_op = 'DELETE' and current_setting('commitpost.retaining', true) = 'on' then
+  if tg_op = 'DELETE' and tg_table_name = 'outbox_event' and current_setting('commitpost.retaining', true) = 'on' then
     return null;
   end if;
-  raise exception 'events are immutable: % on % is refused', tg_op, tg_table_name
+  raise exception 'what was written is immutable: % on % is refused', tg_op, tg_table_name
     using errcode = '55000', hint = 'Publish a new event instead. Only retention (outbox_forget) removes events.';
 end
   $commitpost$;
@@ -132,12 +139,19 @@ end
 
 -- ── the state machine ───────────────────────────────────────────────────────────────────────────
 
+-- A delivery leaves DEAD only in the transaction in which somebody resolves its dead letter by name. A fact in a table,
+-- not a setting: any session could switch a setting on.
 create function {schema}.outbox_refuse_transition() returns trigger
   language plpgsql set search_path = pg_catalog, pg_temp
   as $commitpost$
 begin
-  if old.status = 'DEAD' and new.status = 'PENDING' and current_setting('commitpost.redriving', true) = 'on' then
-    return new;
+  if old.status = 'DEAD' and new.status = 'PENDING' then
+    perform 1 from {schema}.outbox_dead_letter l
+      where l.event_id = old.event_id and l.subscription_id = old.subscription_id and l.position = old.id
+        and l.resolved and l.resolved_xid = pg_current_xact_id();
+    if found then
+      return new;
+    end if;
   end if;
   raise exception 'a delivery cannot go from % to %', old.status, new.status
     using errcode = '55000',
@@ -157,13 +171,15 @@ create function {schema}.outbox_refuse_removal() returns trigger
   language plpgsql set search_path = pg_catalog, pg_temp
   as $commitpost$
 begin
-  raise exception 'a % delivery cannot be removed', coalesce(old.status, 'live')
+  raise exception 'a delivery that is not DONE cannot be removed'
     using errcode = '55000', hint = 'Only DONE deliveries are removed, by retention.';
 end
   $commitpost$;
 
 create trigger outbox_delivery_removal before delete on {schema}.outbox_delivery
   for each row when (old.status <> 'DONE') execute function {schema}.outbox_refuse_removal();
+create trigger outbox_delivery_truncation before truncate on {schema}.outbox_delivery
+  for each statement execute function {schema}.outbox_refuse_removal();
 
 create trigger outbox_operator_log_immutable before update or delete or truncate on {schema}.outbox_operator_log
   for each statement execute function {schema}.outbox_refuse_change();
@@ -190,7 +206,7 @@ begin
     raise exception 'dead letter % was already resolved by %', letter_id, letter.resolved_by using errcode = '55000';
   end if;
   update {schema}.outbox_dead_letter d
-     set resolved = true, resolved_at = clock_timestamp(), resolved_by = operator,
+     set resolved = true, resolved_at = clock_timestamp(), resolved_by = operator, resolved_xid = pg_current_xact_id(),
          note = outbox_close_dead_letter.note, updated_at = clock_timestamp()
    where d.id = letter_id returning * into letter;
   insert into {schema}.outbox_operator_log (operator, action, target, affected, note)
@@ -202,7 +218,7 @@ end
 
 -- Re-drive: DEAD -> PENDING, attempts 0, now. The dead letter is resolved; dying again makes a new one.
 create function {schema}.outbox_retry(letter_id bigint, operator text, note text default null) returns boolean
-  language plpgsql security definer set search_path = pg_catalog, pg_temp set commitpost.redriving = 'on'
+  language plpgsql security definer set search_path = pg_catalog, pg_temp
   as $commitpost$
 declare
   letter {schema}.outbox_dead_letter;
@@ -238,3 +254,14 @@ begin
   return true;
 end
   $commitpost$;
+
+-- ── who may call what ───────────────────────────────────────────────────────────────────────────
+
+-- Functions are open to everybody unless that is taken back. These run with their owner's rights: whoever may execute
+-- a trigger function may hang it on a table of his own and feed it rows he made up.
+revoke all on function
+  {schema}.outbox_fan_out(), {schema}.outbox_number(), {schema}.outbox_refuse_change(),
+  {schema}.outbox_refuse_transition(), {schema}.outbox_refuse_removal(), {schema}.outbox_forget(uuid[]),
+  {schema}.outbox_close_dead_letter(bigint, text, text, text), {schema}.outbox_retry(bigint, text, text),
+  {schema}.outbox_resolve(bigint, text, text)
+  from public;

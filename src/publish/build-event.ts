@@ -1,0 +1,105 @@
+import type { Catalogue } from '../event/catalogue.ts'
+import type { EventProblem } from '../event/errors.ts'
+import type { EventHeaders, NewEvent } from '../event/event.ts'
+import { headerProblems } from '../event/headers.ts'
+import { isTraceparent, isTracestate } from '../event/trace-context.ts'
+import { keyTextProblem } from '../event/unstorable-text.ts'
+import { normaliseUuid } from '../runtime/ids.ts'
+import type { EventDetails } from './event-bus.ts'
+
+/** One event as given by the caller, not yet looked at. */
+export interface GivenEvent extends EventDetails {
+  readonly type: string
+  readonly payload: unknown
+}
+
+/** What building an event takes besides the event. */
+export interface BuildParts {
+  readonly catalogue: Catalogue
+  readonly newEventId: () => string
+  readonly ambientHeaders: () => EventHeaders
+  readonly maxPayloadBytes: number
+}
+
+/** A complete event, or everything wrong with it. */
+export type BuildResult =
+  | { readonly ok: true; readonly event: NewEvent }
+  | { readonly ok: false; readonly problems: readonly EventProblem[] }
+
+// The years that every supported database can hold and every reader can parse.
+const EARLIEST_MS = Date.parse('0001-01-01T00:00:00.000Z')
+const LATEST_MS = Date.parse('9999-12-31T23:59:59.999Z')
+
+/** Makes a storable event of what the caller gave. Collects all problems before it gives up. */
+export async function buildEvent(parts: BuildParts, given: GivenEvent): Promise<BuildResult> {
+  const problems: EventProblem[] = []
+  const aggregateId = keyText('aggregateId', given.aggregateId, problems)
+  const orderingKey =
+    given.orderingKey === undefined ? null : keyText('orderingKey', given.orderingKey, problems)
+  const eventId = eventIdOf(given, parts, problems)
+  const occurredAt = occurredAtOf(given, problems)
+  const headers = headersOf(given, parts)
+  problems.push(...headerProblems(headers))
+  const prepared = await parts.catalogue.prepare(
+    given.type,
+    { payload: given.payload, aggregateId, orderingKey },
+    { maxPayloadBytes: parts.maxPayloadBytes },
+  )
+  if (!prepared.ok) return { ok: false, problems: [...problems, ...prepared.problems] }
+  if (problems.length > 0) return { ok: false, problems }
+  return { ok: true, event: { ...prepared.event, eventId, aggregateId, headers, occurredAt } }
+}
+
+function keyText(path: string, value: unknown, problems: EventProblem[]): string {
+  const text = typeof value === 'string' ? value : numberText(value)
+  const problem = text === null ? 'must be a string, a whole number or a bigint' : keyTextProblem(text)
+  if (problem !== null) problems.push({ code: 'INVALID_EVENT', path, message: problem })
+  return text ?? ''
+}
+
+// A number that JavaScript rounds would name another aggregate.
+function numberText(value: unknown): string | null {
+  return typeof value === 'bigint' || Number.isSafeInteger(value) ? String(value) : null
+}
+
+function eventIdOf(given: GivenEvent, parts: BuildParts, problems: EventProblem[]): string {
+  if (given.eventId === undefined) return parts.newEventId()
+  const eventId = normaliseUuid(given.eventId)
+  if (eventId !== null) return eventId
+  problems.push({ code: 'INVALID_EVENT', path: 'eventId', message: 'must be a UUID' })
+  return ''
+}
+
+function occurredAtOf(given: GivenEvent, problems: EventProblem[]): Date | null {
+  const at: unknown = given.occurredAt
+  if (at === undefined) return null
+  // NaN compares false, so an invalid Date is refused with the rest.
+  if (at instanceof Date && at.getTime() >= EARLIEST_MS && at.getTime() <= LATEST_MS) return at
+  problems.push({
+    code: 'INVALID_EVENT',
+    path: 'occurredAt',
+    message: 'must be a valid Date in the years 1 to 9999',
+  })
+  return null
+}
+
+/** The named details over the given headers over the ambient ones; what is undefined counts as not given. */
+function headersOf(given: GivenEvent, parts: BuildParts): EventHeaders {
+  const { traceparent, tracestate, correlationId, causationId } = given
+  const named = { traceparent, tracestate, correlationId, causationId }
+  const layers: readonly object[] = [parts.ambientHeaders(), given.headers ?? {}, named]
+  const merged = new Map(
+    layers.flatMap((layer) => Object.entries(layer)).filter(([, value]) => value !== undefined),
+  )
+  dropBrokenTrace(merged)
+  return Object.fromEntries(merged)
+}
+
+// As the standard asks: who gets a malformed traceparent goes on without, and without its tracestate.
+function dropBrokenTrace(headers: Map<string, unknown>): void {
+  const traceparent = headers.get('traceparent')
+  const tracestate = headers.get('tracestate')
+  const hasTrace = typeof traceparent === 'string' && isTraceparent(traceparent)
+  if (!hasTrace) headers.delete('traceparent')
+  if (!hasTrace || typeof tracestate !== 'string' || !isTracestate(tracestate)) headers.delete('tracestate')
+}

@@ -1,0 +1,187 @@
+import { type Clock, systemClock } from '../runtime/clock.ts'
+import { CommitpostError, InvalidOptionsError, UnknownOutcomeError } from '../runtime/errors.ts'
+import { property } from '../runtime/property.ts'
+import { type Random, systemRandom } from '../runtime/random.ts'
+import type { Transaction } from './transaction.ts'
+
+/** A client taken from a pool: what `pg` hands out fits. */
+export interface PooledTransaction extends Transaction {
+  /** Gives the client back; with an error or `true` its connection is destroyed instead. */
+  release(error?: Error | boolean): void
+  on?(event: 'error', listener: (error: Error) => void): unknown
+  removeListener?(event: 'error', listener: (error: Error) => void): unknown
+}
+
+/** A pool by shape: `pg.Pool` fits. */
+export interface TransactionPool {
+  connect(): Promise<PooledTransaction>
+}
+
+/** The client type of a pool, so that the work gets all of `pg`'s own typing. `pg` declares a callback form too. */
+export type ClientOf<Pool extends TransactionPool> = Pool extends {
+  connect: { (): Promise<infer Client>; (...args: never[]): unknown }
+}
+  ? Client
+  : PooledTransaction
+
+/** How a transaction is run. */
+export interface InTransactionOptions {
+  /**
+   * The isolation level.
+   * @default the database's own
+   */
+  readonly isolation?: 'read committed' | 'repeatable read' | 'serializable'
+  /**
+   * How many times the work is run again after a serialization failure or a deadlock (SQLSTATE 40001, 40P01).
+   * @default 3
+   */
+  readonly retries?: number
+  /** Called once the commit has succeeded: to wake a worker of this process, to drop a cache. */
+  readonly afterCommit?: () => void | Promise<void>
+  readonly clock?: Clock
+  readonly random?: Random
+}
+
+const BEGIN = {
+  default: 'BEGIN',
+  'read committed': 'BEGIN ISOLATION LEVEL READ COMMITTED',
+  'repeatable read': 'BEGIN ISOLATION LEVEL REPEATABLE READ',
+  serializable: 'BEGIN ISOLATION LEVEL SERIALIZABLE',
+} as const
+
+const FIRST_WAIT_MS = 20
+const LONGEST_WAIT_MS = 1_000
+
+/**
+ * Runs the work between BEGIN and COMMIT on one client of the pool, and returns what it returned. Whatever it throws
+ * rolls back. After a serialization failure or a deadlock all of it runs again: it must do nothing outside the
+ * transaction that may not happen twice.
+ *
+ * @throws UnknownOutcomeError when the connection broke during COMMIT: it may or may not have happened.
+ */
+export async function inTransaction<Pool extends TransactionPool, Result>(
+  pool: Pool,
+  work: (tx: ClientOf<Pool>) => Promise<Result>,
+  options: InTransactionOptions = {},
+): Promise<Result> {
+  const { begin, retries, clock, random } = resolveOptions(options)
+  // The type of the pool says what its connect gives; TypeScript cannot follow that through the overloads.
+  const run = work as (tx: PooledTransaction) => Promise<Result>
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      const result = await runOnce(pool, begin, run)
+      await runAfterCommit(options.afterCommit)
+      return result
+    } catch (error) {
+      if (attempt > retries || !isTransient(error)) throw error
+      // Full jitter: those who collided must not come back together.
+      await clock.sleep(random() * Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** attempt))
+    }
+  }
+}
+
+interface ResolvedOptions {
+  readonly begin: string
+  readonly retries: number
+  readonly clock: Clock
+  readonly random: Random
+}
+
+function resolveOptions(options: InTransactionOptions): ResolvedOptions {
+  const isolation = options.isolation ?? 'default'
+  const retries = options.retries ?? 3
+  const problems: string[] = []
+  if (!Object.hasOwn(BEGIN, isolation))
+    problems.push(`isolation must be one of ${Object.keys(BEGIN).slice(1).join(', ')}`)
+  if (!Number.isSafeInteger(retries) || retries < 0) problems.push('retries must be a whole number from 0 on')
+  if (problems.length > 0) throw new InvalidOptionsError('inTransaction', problems)
+  const { clock = systemClock, random = systemRandom } = options
+  return { begin: BEGIN[isolation], retries, clock, random }
+}
+
+async function runOnce<Result>(
+  pool: TransactionPool,
+  begin: string,
+  work: (tx: PooledTransaction) => Promise<Result>,
+): Promise<Result> {
+  const client = await pool.connect()
+  // A checked-out pg client whose connection breaks emits 'error', which ends the process if nobody listens. The
+  // statement under way, or the next one, fails with the same news.
+  const ignore = (): void => undefined
+  client.on?.('error', ignore)
+  let broken: Error | undefined
+  try {
+    await client.query(begin)
+    const result = await work(client)
+    await commit(client)
+    return result
+  } catch (error) {
+    broken = await rolledBack(client, error)
+    throw error
+  } finally {
+    client.removeListener?.('error', ignore)
+    client.release(broken)
+  }
+}
+
+async function commit(client: PooledTransaction): Promise<void> {
+  const { command } = await client.query('COMMIT').catch((error: unknown) => {
+    if (isAnswer(error)) throw error
+    throw new UnknownOutcomeError('the transaction (COMMIT)', [], { cause: error })
+  })
+  if (command !== 'ROLLBACK') return
+  throw new CommitpostError(
+    'TRANSACTION_ABORTED',
+    'The transaction was rolled back, although no error reached its end: a statement in it had failed, and the error ' +
+      'was caught. Nothing was written. Let such errors through, or use a savepoint around what may fail.',
+  )
+}
+
+/** Rolls back. Returns the error for which the connection must not be used again, if there is one. */
+async function rolledBack(client: PooledTransaction, error: unknown): Promise<Error | undefined> {
+  if (error instanceof UnknownOutcomeError) return error
+  try {
+    await client.query('ROLLBACK')
+    return undefined
+  } catch (rollbackError) {
+    // The caller gets the first error; this one only says that the connection is gone.
+    return rollbackError instanceof Error ? rollbackError : new Error(String(rollbackError))
+  }
+}
+
+async function runAfterCommit(afterCommit: (() => void | Promise<void>) | undefined): Promise<void> {
+  try {
+    await afterCommit?.()
+  } catch (error) {
+    throw new CommitpostError(
+      'AFTER_COMMIT_FAILED',
+      'The transaction was committed, but the afterCommit hook failed. Do not run the transaction again.',
+      { cause: error },
+    )
+  }
+}
+
+const TRANSIENT: ReadonlySet<unknown> = new Set(['40001', '40P01'])
+const LONGEST_CAUSE_CHAIN = 5
+
+// The work may have wrapped the driver's error.
+function isTransient(error: unknown): boolean {
+  if (error instanceof UnknownOutcomeError) return false
+  let cause = error
+  for (let depth = 0; depth < LONGEST_CAUSE_CHAIN && cause !== undefined && cause !== null; depth += 1) {
+    if (TRANSIENT.has(property(cause, 'code'))) return true
+    cause = property(cause, 'cause')
+  }
+  return false
+}
+
+// Five characters that start with anything but E: Node's own codes (EPIPE …) all do, and no SQLSTATE does.
+const SQLSTATE = /^[0-9A-DF-Z][0-9A-Z]{4}$/
+// A server that goes away, or fails inside, may have committed before it said so.
+const AMBIGUOUS_SQLSTATE = /^(08|57P0|58|XX)/
+
+/** True when the server itself answered that the commit failed: then nothing was committed. */
+function isAnswer(error: unknown): boolean {
+  const code = property(error, 'code')
+  return typeof code === 'string' && SQLSTATE.test(code) && !AMBIGUOUS_SQLSTATE.test(code)
+}

@@ -1,0 +1,47 @@
+import type { ClaimedDelivery, Settlement } from '../delivery/delivery.ts'
+import type { Held } from './hand.ts'
+
+/** Something in hand that is to be given back instead of run. */
+export interface GivenBack<Delivery extends ClaimedDelivery> {
+  readonly held: Held<Delivery>
+  readonly settlement: Settlement
+}
+
+/**
+ * What is in hand and not started, and in which order it may start. It knows nothing of handlers or databases: its
+ * runner tells it what happens, and gives back what it names.
+ */
+export interface Backlog<Delivery extends ClaimedDelivery> {
+  /** How many could start now. */
+  readonly ready: number
+  /** Takes note that a claim has been sent. Returns its number. */
+  claimSent(): number
+  /** Takes in what that claim returned. Returns what may not run and must be given back. */
+  offer(batch: readonly Held<Delivery>[], claim: number): readonly GivenBack<Delivery>[]
+  /** The next that may start, marked as running; null if there is none. */
+  next(): Held<Delivery> | null
+  /** Takes in one that its caller runs by itself, before all others of its key. */
+  adopt(held: Held<Delivery>): void
+  /** Takes note of how a running one ended. Returns what may not run because of it. */
+  ended(held: Held<Delivery>, settlement: Settlement): readonly GivenBack<Delivery>[]
+  /** Takes note that settlements are written; `lost` ones were not. */
+  settled(held: Held<Delivery>, settlement: Settlement, lost: boolean): readonly GivenBack<Delivery>[]
+  /** Takes out lost ones that have not started, and returns what may not run because of it. */
+  lose(lost: readonly Held<Delivery>[]): Losses<Delivery>
+  /** Takes out everything that has not started and waits for nothing that is running. Nothing starts afterwards. */
+  close(): readonly GivenBack<Delivery>[]
+}
+
+/** What losing leases does to a backlog. */
+export interface Losses<Delivery extends ClaimedDelivery> {
+  /** Lost before they were started: there is nothing to wait for and nothing to write. */
+  readonly dropped: readonly Held<Delivery>[]
+  /** Behind a lost one of their key, and so to be given back. */
+  readonly givenBack: readonly GivenBack<Delivery>[]
+}
+
+/** Given back at once, for anybody. */
+export const RELEASE_NOW: Settlement = { kind: 'release', delayMs: 0 }
+
+/** Given back to wait behind an earlier event of its key. */
+export const PARK: Settlement = { kind: 'park' }

@@ -1,0 +1,103 @@
+import type { ClaimedDelivery, DeliveryKey } from '../delivery/delivery.ts'
+
+/** How long the leases of one claim are good for, by this process's own clock. Extended by heartbeats. */
+export class LeaseTerm {
+  /** When the last statement that was confirmed to set or extend the lease was sent: never later than it began. */
+  confirmedAtMs: number
+
+  constructor(confirmedAtMs: number) {
+    this.confirmedAtMs = confirmedAtMs
+  }
+}
+
+/** A delivery in this worker's hand: claimed, and neither settled nor lost. */
+export class Held<Delivery extends ClaimedDelivery = ClaimedDelivery> {
+  readonly delivery: Delivery
+  readonly term: LeaseTerm
+  /** True once the lease is, or may be, somebody else's: it must not be started any more. */
+  lost = false
+
+  constructor(delivery: Delivery, term: LeaseTerm) {
+    this.delivery = delivery
+    this.term = term
+  }
+}
+
+/** How long leases last and how early they are given up. */
+export interface LeaseLimits {
+  readonly leaseMs: number
+  /** How long before its end a lease counts as lost: for clocks that drift and statements under way. */
+  readonly marginMs: number
+}
+
+/** Everything of one subscription that this worker has under lease. */
+export class Hand<Delivery extends ClaimedDelivery = ClaimedDelivery> {
+  readonly #held = new Set<Held<Delivery>>()
+  readonly #usableMs: number
+
+  constructor(limits: LeaseLimits) {
+    this.#usableMs = limits.leaseMs - limits.marginMs
+  }
+
+  /** How many deliveries are in hand, settled ones whose settling is not confirmed included. */
+  get size(): number {
+    return this.#held.size
+  }
+
+  /** Takes in what one claim returned; `sentAtMs` is when the claim was sent. */
+  take(deliveries: readonly Delivery[], sentAtMs: number): readonly Held<Delivery>[] {
+    const term = new LeaseTerm(sentAtMs)
+    return deliveries.map((delivery) => {
+      const held = new Held(delivery, term)
+      this.#held.add(held)
+      return held
+    })
+  }
+
+  /** Lets go of a delivery: it is settled, or was never ours any more. */
+  drop(held: Held<Delivery>): void {
+    this.#held.delete(held)
+  }
+
+  /** Whether a delivery may still be started. */
+  isGood(held: Held<Delivery>, nowMs: number): boolean {
+    return !held.lost && nowMs - held.term.confirmedAtMs <= this.#usableMs
+  }
+
+  /** Those whose leases a heartbeat is to extend. */
+  extendable(): readonly Held<Delivery>[] {
+    return [...this.#held].filter((held) => !held.lost)
+  }
+
+  /** Marks the given deliveries lost. Returns those that were not marked before. */
+  lose(keys: readonly DeliveryKey[]): readonly Held<Delivery>[] {
+    if (keys.length === 0) return []
+    const lost = new Set(keys.map(keyText))
+    return this.#mark((held) => lost.has(keyText(held.delivery)))
+  }
+
+  /** Marks everything of a lane lost. */
+  loseLane(lane: number): readonly Held<Delivery>[] {
+    return this.#mark((held) => held.delivery.lane === lane)
+  }
+
+  /** Marks lost what no heartbeat has confirmed for too long. */
+  expire(nowMs: number): readonly Held<Delivery>[] {
+    return this.#mark((held) => !this.isGood(held, nowMs))
+  }
+
+  #mark(isLost: (held: Held<Delivery>) => boolean): readonly Held<Delivery>[] {
+    const marked: Held<Delivery>[] = []
+    for (const held of this.#held) {
+      if (held.lost || !isLost(held)) continue
+      held.lost = true
+      marked.push(held)
+    }
+    return marked
+  }
+}
+
+/** One text per delivery, for sets and maps. */
+export function keyText({ subscriptionId, lane, position }: DeliveryKey): string {
+  return `${subscriptionId}/${lane}/${position}`
+}

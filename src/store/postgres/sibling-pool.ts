@@ -1,0 +1,49 @@
+import type { PgPool } from './client.ts'
+
+/** Claim, settle, heartbeat and housekeeping may overlap; more would only wait for the database. */
+const WORKER_CONNECTIONS = 5
+
+interface PoolWithOptions extends PgPool {
+  readonly options: Readonly<Record<string, unknown>>
+  readonly constructor: new (options: Record<string, unknown>) => PgPool
+}
+
+/** A pool of one worker. `own` tells whether closing the worker closes it. */
+export interface WorkerPool {
+  readonly pool: PgPool
+  readonly own: boolean
+}
+
+/**
+ * Opens a second pool with the options of the first, so that handlers which use up the application's pool cannot keep
+ * a worker from extending its leases. A pool that cannot be copied is shared.
+ */
+export function siblingPool(pool: PgPool, onError: (error: Error) => void): WorkerPool {
+  if (!hasOptions(pool)) return { pool, own: false }
+  const options: Record<string, unknown> = {
+    ...pool.options,
+    max: WORKER_CONNECTIONS,
+    // A half-open connection is noticed in a minute, not after the two hours of most systems.
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
+    // No call waits for ever: a stalled server must not hang a worker's loops.
+    query_timeout: pool.options['query_timeout'] ?? 30_000,
+    connectionTimeoutMillis: pool.options['connectionTimeoutMillis'] ?? 10_000,
+  }
+  // pg hides the password from enumeration so that it is not logged by accident; it has to be carried over by hand.
+  if ('password' in pool.options) {
+    Object.defineProperty(options, 'password', {
+      value: pool.options['password'],
+      enumerable: false,
+      configurable: true,
+      writable: true,
+    })
+  }
+  const sibling = new pool.constructor(options)
+  sibling.on?.('error', onError)
+  return { pool: sibling, own: true }
+}
+
+function hasOptions(pool: PgPool): pool is PoolWithOptions {
+  return 'options' in pool && typeof pool.options === 'object' && pool.options !== null
+}

@@ -1,0 +1,36 @@
+import type { DeadLetterStore } from './dead-letter-store.ts'
+import type { InboxStore } from './inbox-store.ts'
+import type { InspectStore } from './inspect-store.ts'
+import type { PublishStore } from './publish-store.ts'
+import type { LaneStore, QueueStore } from './queue-store.ts'
+import type { SubscriptionStore } from './subscription-store.ts'
+
+/** What a worker uses: connections of its own, so that handlers cannot starve its heartbeat. */
+export interface WorkerStore extends QueueStore, LaneStore, SubscriptionStore {
+  /** Throws a SchemaVersionError with the remedy when the tables are missing or of another version. */
+  assertReady(): Promise<void>
+  /** Calls back whenever somebody says that there may be work. Resolves once it listens. */
+  listen(onWake: () => void): Promise<WakeSubscription>
+  /** Closes the connections. Everything asked for before has been answered. */
+  close(): Promise<void>
+}
+
+/** A standing request to be woken. */
+export interface WakeSubscription {
+  /** False when the database cannot wake this worker (behind a pooler, say): polling alone does it. */
+  readonly listening: boolean
+  close(): Promise<void>
+}
+
+/**
+ * 2 KEEP: everything Commitpost asks of a database, cut by stage. `Tx` is the transaction handle that publishers and
+ * handlers pass in.
+ */
+export interface OutboxStore<Tx> extends PublishStore<Tx>, InboxStore<Tx>, DeadLetterStore, InspectStore {
+  /** Opens the connections of one worker. */
+  openWorker(): WorkerStore
+  /** Tells workers of other processes that there may be work. Outside any business transaction; never throws. */
+  notifyWorkers(): Promise<void>
+  /** Stops or resumes claims of a subscription, for every worker at once. */
+  setPaused: SubscriptionStore['setPaused']
+}

@@ -1,0 +1,105 @@
+import type { ClaimedDelivery, Settled, Settlement } from '../../../src/delivery/delivery.ts'
+import type { HeldLane, LaneDelivery } from '../../../src/store/queue-store.ts'
+import type { WorkerStore } from '../../../src/store/store.ts'
+import type { RegisteredSubscription, SubscriptionDefinition } from '../../../src/store/subscription-store.ts'
+
+export const LEASE_MS = 60_000
+
+/** Registers a subscription and takes it through joining. */
+export async function join(
+  store: WorkerStore,
+  overrides: Partial<SubscriptionDefinition> = {},
+): Promise<RegisteredSubscription> {
+  const orderBy = overrides.orderBy ?? 'none'
+  const registered = await store.register({
+    name: 'sub',
+    streams: null,
+    eventTypes: null,
+    orderBy,
+    lanes: orderBy === 'none' ? 0 : 4,
+    onDead: 'block',
+    maxAttempts: 3,
+    startFrom: 'now',
+    ...overrides,
+  })
+  await untilActive(store)
+  const [active] = await store.subscriptions([registered.id])
+  if (active === undefined) throw new Error('the subscription vanished')
+  return active
+}
+
+export async function untilActive(store: WorkerStore): Promise<void> {
+  for (let step = 0; step < 1000; step += 1) {
+    if ((await store.advanceJoining()).length === 0) return
+  }
+  throw new Error('the subscription never became active')
+}
+
+export function claim(
+  store: WorkerStore,
+  subscription: RegisteredSubscription,
+  workerId: string,
+  limit = 100,
+): Promise<readonly ClaimedDelivery[]> {
+  return store.claim({ subscriptionId: subscription.id, workerId, limit, leaseMs: LEASE_MS })
+}
+
+/** Announces the worker, so that it counts for fair shares, and takes lanes. */
+export async function takeLanes(
+  store: WorkerStore,
+  subscription: RegisteredSubscription,
+  workerId: string,
+  held: readonly HeldLane[] = [],
+): Promise<readonly HeldLane[]> {
+  await beat(store, subscription, workerId, [], held)
+  const { taken } = await store.takeLanes({
+    subscriptionId: subscription.id,
+    workerId,
+    leaseMs: LEASE_MS,
+    held: held.length,
+  })
+  return taken
+}
+
+export function beat(
+  store: WorkerStore,
+  subscription: RegisteredSubscription,
+  workerId: string,
+  deliveries: readonly ClaimedDelivery[],
+  lanes: readonly HeldLane[] = [],
+): ReturnType<WorkerStore['heartbeat']> {
+  return store.heartbeat({
+    workerId,
+    subscriptionIds: [subscription.id],
+    host: 'test',
+    pid: 1,
+    leaseMs: LEASE_MS,
+    deliveries,
+    lanes: lanes.map((lane) => ({ ...lane, subscriptionId: subscription.id })),
+  })
+}
+
+export function claimLanes(
+  store: WorkerStore,
+  subscription: RegisteredSubscription,
+  workerId: string,
+  lanes: readonly HeldLane[],
+  limit = 100,
+): Promise<readonly LaneDelivery[]> {
+  return store.claimLanes({ subscriptionId: subscription.id, workerId, limit, leaseMs: LEASE_MS, lanes })
+}
+
+export const settled = (delivery: ClaimedDelivery, settlement: Settlement): Settled => ({
+  delivery,
+  settlement,
+  durationMs: 1,
+})
+
+export const DONE: Settlement = { kind: 'done' }
+export const FAILURE = { code: 'BOOM', message: 'it failed' }
+export const retryNow: Settlement = { kind: 'retry', delayMs: 0, failure: FAILURE }
+export const retryLater: Settlement = { kind: 'retry', delayMs: 3_600_000, failure: FAILURE }
+export const dead: Settlement = { kind: 'dead', failure: FAILURE }
+
+export const aggregates = (deliveries: readonly ClaimedDelivery[]): readonly string[] =>
+  deliveries.map(({ event }) => event.aggregateId)

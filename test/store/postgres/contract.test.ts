@@ -1,0 +1,108 @@
+import { afterEach, beforeEach, describe, test } from 'vitest'
+import { systemClock } from '../../../src/runtime/clock.ts'
+import { quoteSchema } from '../../../src/store/postgres/identifiers.ts'
+import { migrateUp } from '../../../src/store/postgres/migrate.ts'
+import { siblingPool } from '../../../src/store/postgres/sibling-pool.ts'
+import { PostgresWorkerStore } from '../../../src/store/postgres/worker-store.ts'
+import type { WorkerStore } from '../../../src/store/store.ts'
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
+import type { ContractDelivery, ContractHarness } from '../contract/harness.ts'
+import { laneCases } from '../contract/lane-cases.ts'
+import { queueCases } from '../contract/queue-cases.ts'
+import { subscriptionCases } from '../contract/subscription-cases.ts'
+
+const insertSql = (schema: string): string => `
+  insert into ${schema}.outbox_event (stream, event_type, aggregate_type, aggregate_id, payload)
+  select $2, $3, 'thing', a.id, '{}' from unnest($1::text[]) with ordinality as a(id, n) order by a.n`
+
+class PostgresHarness implements ContractHarness {
+  readonly #database: TestDatabase
+  readonly #workers: WorkerStore[] = []
+  readonly #open: (() => Promise<void>)[] = []
+
+  constructor(database: TestDatabase) {
+    this.#database = database
+  }
+
+  worker(): WorkerStore {
+    const connections = siblingPool(this.#database.pool, () => undefined)
+    const store = new PostgresWorkerStore(connections, quoteSchema(this.#database.schema), systemClock)
+    this.#workers.push(store)
+    return store
+  }
+
+  async publish(
+    aggregateIds: readonly string[],
+    { type = 'ThingHappened', stream = 'things' }: { readonly type?: string; readonly stream?: string } = {},
+  ): Promise<void> {
+    await this.#database.pool.query(insertSql(this.#database.schema), [aggregateIds, stream, type])
+  }
+
+  async publishOpen(
+    aggregateIds: readonly string[],
+  ): Promise<{ commit(): Promise<void>; rollback(): Promise<void> }> {
+    const client = await this.#database.pool.connect()
+    await client.query('begin')
+    await client.query(insertSql(this.#database.schema), [aggregateIds, 'things', 'ThingHappened'])
+    let ended = false
+    const end = async (how: string): Promise<void> => {
+      if (ended) return
+      ended = true
+      await client.query(how)
+      client.release()
+    }
+    this.#open.push(() => end('rollback'))
+    return { commit: () => end('commit'), rollback: () => end('rollback') }
+  }
+
+  async lapse(workerId: string): Promise<void> {
+    const { pool, schema } = this.#database
+    await pool.query(
+      `update ${schema}.outbox_delivery set locked_until = clock_timestamp() - interval '1 ms' where locked_by = $1`,
+      [workerId],
+    )
+    await pool.query(
+      `update ${schema}.outbox_lane set until = clock_timestamp() - interval '1 ms' where owner = $1`,
+      [workerId],
+    )
+    await pool.query(`delete from ${schema}.outbox_worker where worker_id = $1`, [workerId])
+  }
+
+  async deliveries(subscription: string): Promise<readonly ContractDelivery[]> {
+    const { pool, schema } = this.#database
+    const { rows } = await pool.query<ContractDelivery>(
+      `select d.id::text as position, e.aggregate_id as "aggregateId", d.status, d.attempt_count as attempts,
+              d.suspect, d.held, d.locked_by as "lockedBy", d.last_error_code as "errorCode"
+         from ${schema}.outbox_delivery d join ${schema}.outbox_event e using (event_id)
+         join ${schema}.outbox_subscription s on s.id = d.subscription_id
+        where s.name = $1 order by d.id`,
+      [subscription],
+    )
+    return rows
+  }
+
+  async close(): Promise<void> {
+    for (const end of this.#open) await end()
+    for (const worker of this.#workers) await worker.close()
+  }
+}
+
+describe('the store contract on PostgreSQL', () => {
+  let database: TestDatabase
+  let harness: PostgresHarness
+
+  beforeEach(async () => {
+    database = await createTestDatabase()
+    await migrateUp(database.pool, { schema: database.schema })
+    harness = new PostgresHarness(database)
+  })
+
+  afterEach(async () => {
+    await harness.close()
+    await database.drop()
+  })
+
+  for (const { name, run } of [...queueCases, ...laneCases, ...subscriptionCases]) {
+    test(name, () => run(harness))
+  }
+})
