@@ -114,15 +114,21 @@ class HandlerDispatcher<Delivery extends DispatchedDelivery> implements EventDis
     return struck.length
   }
 
-  #handOver(attempt: Attempt<Delivery>, event: OutboxEvent): unknown {
-    const handler = this.#handlers.get(event.type) ?? this.#catchAll
-    if (handler === undefined) throw noHandler(this.#options.subscription, event)
+  #handOver(attempt: Attempt<Delivery>, read: OutboxEvent | undefined): unknown {
+    const event = read ?? attempt.event
+    const handler = (read === undefined ? undefined : this.#handlers.get(read.type)) ?? this.#catchAll
+    if (handler === undefined) {
+      throw read === undefined ? unknownType(event) : noHandler(this.#options.subscription, event)
+    }
     attempt.event = event
     attempt.handed = true
     return handler(event, new AttemptContext(attempt, this.#contextParts))
   }
 
-  async #handOverWhenRead(attempt: Attempt<Delivery>, read: PromiseLike<OutboxEvent>): Promise<void> {
+  async #handOverWhenRead(
+    attempt: Attempt<Delivery>,
+    read: PromiseLike<OutboxEvent | undefined>,
+  ): Promise<void> {
     const event = await read
     // Ended while it was read: nobody would learn what the handler does now.
     if (attempt.ending !== null) throw attempt.ending.reason
@@ -223,6 +229,14 @@ function noHandler(subscription: string, event: OutboxEvent): CommitpostError {
     'NO_HANDLER',
     `Subscription "${subscription}" has no handler for events of type "${event.type}" (event ${event.eventId}). ` +
       `Add one under "${event.type}" or "${CATCH_ALL}", deploy, and retry the dead letter.`,
+  )
+}
+
+function unknownType(event: OutboxEvent): CommitpostError {
+  return new CommitpostError(
+    'UNKNOWN_EVENT_TYPE',
+    `The catalogue of this process has no event stored as "${event.type}" (event ${event.eventId}). ` +
+      'Add it to the catalogue, or deploy the version that has it here too, and retry the dead letter.',
   )
 }
 

@@ -10,8 +10,11 @@ import type { ContextServices, HandlerMap, Middleware } from './handler.ts'
 
 /** Brings a stored event into the form today's handlers expect. The catalogue is one. */
 export interface EventReader {
-  /** Upcasts and validates. Throws with code UNKNOWN_EVENT_TYPE, UPCAST_FAILED or PAYLOAD_INVALID. */
-  read(event: OutboxEvent): OutboxEvent | Promise<OutboxEvent>
+  /**
+   * Upcasts, validates and names it by its name in code. Undefined for a type it does not know: only the catch-all
+   * handler gets that, as it is stored. Throws with code UPCAST_FAILED or PAYLOAD_INVALID.
+   */
+  read(event: OutboxEvent): OutboxEvent | undefined | Promise<OutboxEvent | undefined>
 }
 
 /** What a dispatcher is made of. */

@@ -1,5 +1,5 @@
 import { InvalidOptionsError } from '../runtime/errors.ts'
-import type { Catalogue, EventTypes, ReadEvent } from './catalogue.ts'
+import type { Catalogue, EventTypes } from './catalogue.ts'
 import type { CatalogueOptions, EventDefinition, Refusal } from './definition.ts'
 import type { EventProblem } from './errors.ts'
 import type { EventSpec } from './event-spec.ts'

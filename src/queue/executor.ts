@@ -80,10 +80,13 @@ export class Executor<Delivery extends ClaimedDelivery> {
     this.#loops += 1
     try {
       while (backlog.ready > 0 && (gate.tryEnter() || (await gate.enter(this.#closing.signal)))) {
-        const held = backlog.next()
-        const result = held === null ? undefined : this.#run(held)
-        if (result !== undefined) await result
-        gate.leave()
+        try {
+          const held = backlog.next()
+          const result = held === null ? undefined : this.#run(held)
+          if (result !== undefined) await result
+        } finally {
+          gate.leave()
+        }
         if (this.#turnIsOver()) await this.#yieldTurn()
       }
     } catch (error) {

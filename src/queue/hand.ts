@@ -44,6 +44,13 @@ export class Hand<Delivery extends ClaimedDelivery = ClaimedDelivery> {
     return this.#held.size
   }
 
+  /** How many of them are of one lane. */
+  countLane(lane: number): number {
+    let count = 0
+    for (const { delivery } of this.#held) if (delivery.lane === lane) count += 1
+    return count
+  }
+
   /** Takes in what one claim returned; `sentAtMs` is when the claim was sent. */
   take(deliveries: readonly Delivery[], sentAtMs: number): readonly Held<Delivery>[] {
     const term = new LeaseTerm(sentAtMs)

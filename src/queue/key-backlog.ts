@@ -2,6 +2,7 @@ import type { Settlement } from '../delivery/delivery.ts'
 import type { LaneDelivery } from '../store/queue-store.ts'
 import { type Backlog, type GivenBack, type Losses, PARK, RELEASE_NOW } from './backlog.ts'
 import type { Held } from './hand.ts'
+import { letsKeyGoOn } from './unparker.ts'
 
 type HeldOfKey = Held<LaneDelivery>
 type Returned = readonly GivenBack<LaneDelivery>[]
@@ -28,7 +29,7 @@ interface Taint {
  * written down: such a claim could not know.
  */
 export class KeyBacklog implements Backlog<LaneDelivery> {
-  readonly #continuesAfterDead: boolean
+  readonly #onDead: 'block' | 'continue'
   readonly #keys = new Map<string, KeyState>()
   /** Keys with something to start, longest waiting first. */
   readonly #ready = new Set<KeyState>()
@@ -38,7 +39,7 @@ export class KeyBacklog implements Backlog<LaneDelivery> {
   #claimsReturned = 0
 
   constructor(onDead: 'block' | 'continue') {
-    this.#continuesAfterDead = onDead === 'continue'
+    this.#onDead = onDead
   }
 
   get ready(): number {
@@ -79,7 +80,7 @@ export class KeyBacklog implements Backlog<LaneDelivery> {
     const { key } = held.delivery
     const state = this.#stateOf(key)
     state.running = null
-    if (this.#goesOn(settlement)) {
+    if (letsKeyGoOn(settlement, this.#onDead)) {
       this.#makeReady(state)
       return []
     }
@@ -96,7 +97,7 @@ export class KeyBacklog implements Backlog<LaneDelivery> {
       return []
     }
     // It was done, but somebody else runs it again: nothing later of its key may start here before.
-    return lost && this.#goesOn(settlement) ? this.#stop(held) : []
+    return lost && letsKeyGoOn(settlement, this.#onDead) ? this.#stop(held) : []
   }
 
   lose(lost: readonly HeldOfKey[]): Losses<LaneDelivery> {
@@ -149,10 +150,6 @@ export class KeyBacklog implements Backlog<LaneDelivery> {
     if (state.running !== null) return
     if (state.waiting.length > 0) this.#ready.add(state)
     else this.#keys.delete(state.key)
-  }
-
-  #goesOn(settlement: Settlement): boolean {
-    return settlement.kind === 'done' || (settlement.kind === 'dead' && this.#continuesAfterDead)
   }
 
   #stop(held: HeldOfKey): Returned {

@@ -77,7 +77,10 @@ export interface QueueStore {
   /** Writes down how attempts ended. Each write is guarded by the lease's token in the statement. */
   settle(batch: readonly Settled[]): Promise<SettleReport>
   /** Lets parked events of these ordering keys be claimed again, because what they waited for is settled. */
-  unpark(subscriptionId: number, keys: readonly { readonly lane: number; readonly key: string }[]): Promise<void>
+  unpark(
+    subscriptionId: number,
+    keys: readonly { readonly lane: number; readonly key: string }[],
+  ): Promise<void>
   /** Extends every lease in hand and tells which are lost. Judged and dated by the database's clock. */
   heartbeat(request: HeartbeatRequest): Promise<HeartbeatReport>
   /** Returns deliveries whose lease lapsed. Safe when many workers call it at once. */

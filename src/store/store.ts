@@ -29,7 +29,7 @@ export interface WakeSubscription {
 export interface OutboxStore<Tx> extends PublishStore<Tx>, InboxStore<Tx>, DeadLetterStore, InspectStore {
   /** Opens the connections of one worker. */
   openWorker(): WorkerStore
-  /** Tells workers of other processes that there may be work. Outside any business transaction; never throws. */
+  /** Tells workers of other processes that there may be work. Outside any business transaction. */
   notifyWorkers(): Promise<void>
   /** Stops or resumes claims of a subscription, for every worker at once. */
   setPaused: SubscriptionStore['setPaused']

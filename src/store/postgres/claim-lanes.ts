@@ -2,8 +2,8 @@ import type { LaneClaimRequest, LaneDelivery } from '../queue-store.ts'
 import { byPosition } from './claim.ts'
 import { type PgPool, type RawRow, rawQuery, withClient } from './client.ts'
 import { RETURNING_CLAIMED, selectClaimed, toClaimedDelivery, wasHeld } from './event-row.ts'
-import type { LowWaterBound } from './low-water.ts'
 import { type QuotedSchema, sequenceName } from './identifiers.ts'
+import type { LowWaterBound } from './low-water.ts'
 
 // The lane rows are locked for the statement: a take-over waits for it, so that an owner whose lease ran out cannot
 // claim beside its successor. A row's lease never outlives its lane's.

@@ -2,8 +2,8 @@ import type { ClaimedDelivery } from '../../delivery/delivery.ts'
 import type { ClaimRequest } from '../queue-store.ts'
 import { type PgPool, rawQuery, withClient } from './client.ts'
 import { RETURNING_CLAIMED, selectClaimed, toClaimedDelivery } from './event-row.ts'
-import type { LowWaterBound } from './low-water.ts'
 import { type QuotedSchema, sequenceName } from './identifiers.ts'
+import type { LowWaterBound } from './low-water.ts'
 
 // Walks outbox_delivery_due for retries and outbox_delivery_fresh, from the low-water bound, for new events.
 // Rows are found and locked first and then updated by their ctid: an UPDATE with a join or a sub-select with LIMIT may
@@ -53,7 +53,14 @@ export async function claim(
 ): Promise<readonly ClaimedDelivery[]> {
   const { subscriptionId, workerId, limit, leaseMs } = request
   const rows = await withClient(pool, (client) =>
-    rawQuery(client, claimSql(schema), [subscriptionId, workerId, limit, leaseMs, bound.position, bound.generation]),
+    rawQuery(client, claimSql(schema), [
+      subscriptionId,
+      workerId,
+      limit,
+      leaseMs,
+      bound.position,
+      bound.generation,
+    ]),
   )
   return rows.map((row) => toClaimedDelivery(row, subscriptionId, workerId)).sort(byPosition)
 }

@@ -64,8 +64,8 @@ function toEvent(row: RawRow): OutboxEvent {
 
 const NO_HEADERS: EventHeaders = Object.freeze({})
 
-// A plain INSERT may have put anything JSON can hold into the headers: what is not text becomes text.
-function parseHeaders(json: string): EventHeaders {
+/** A plain INSERT may have put anything JSON can hold into the headers: what is not text becomes text. */
+export function parseHeaders(json: string): EventHeaders {
   if (json === '{}') return NO_HEADERS
   const parsed = JSON.parse(json) as Record<string, unknown>
   for (const [name, value] of Object.entries(parsed)) {

@@ -14,15 +14,27 @@ export async function settle(
   schema: QuotedSchema,
   batch: readonly Settled[],
 ): Promise<SettleReport> {
-  const done = groupBy(batch.filter(isDone), ({ delivery }) => `${delivery.subscriptionId}/${delivery.lease.token}`)
-  const failed = groupBy(batch.filter((settled) => !isDone(settled)), ({ delivery }) => `${delivery.subscriptionId}`)
+  const done = groupBy(
+    batch.filter(isDone),
+    ({ delivery }) => `${delivery.subscriptionId}/${delivery.lease.token}`,
+  )
+  const failed = groupBy(
+    batch.filter((settled) => !isDone(settled)),
+    ({ delivery }) => `${delivery.subscriptionId}`,
+  )
   return withClient(pool, async (client) => {
     const lost: DeliveryKey[] = []
     const dead: NewDeadLetter[] = []
     for (const group of done) {
       const [{ delivery }] = group
       const positions = group.map((settled) => settled.delivery.position)
-      const settled = await settleDone(client, schema, delivery.subscriptionId, delivery.lease.token, positions)
+      const settled = await settleDone(
+        client,
+        schema,
+        delivery.subscriptionId,
+        delivery.lease.token,
+        positions,
+      )
       lost.push(...missing(group, settled))
     }
     for (const group of failed) {
@@ -38,7 +50,10 @@ type NonEmpty<Item> = readonly [Item, ...Item[]]
 
 const isDone = ({ settlement }: Settled): boolean => settlement.kind === 'done'
 
-function groupBy(batch: readonly Settled[], keyOf: (settled: Settled) => string): readonly NonEmpty<Settled>[] {
+function groupBy(
+  batch: readonly Settled[],
+  keyOf: (settled: Settled) => string,
+): readonly NonEmpty<Settled>[] {
   const groups = new Map<string, [Settled, ...Settled[]]>()
   for (const settled of batch) {
     const key = keyOf(settled)

@@ -2,37 +2,44 @@ import type { UnmatchedEvent } from '../subscription-store.ts'
 import { type PgPool, rawQuery, withClient } from './client.ts'
 import type { QuotedSchema } from './identifiers.ts'
 
+/** The name under which dead letters of events stand that no subscription took. No subscription can have it. */
+export const NO_SUBSCRIPTION = '(none)'
+
+// Walks outbox_unmatched_open. Skips what another worker is reporting at this moment: each event is reported once.
 const takeUnmatchedSql = (schema: QuotedSchema): string => `
   with taken as (
     update ${schema}.outbox_unmatched u
        set reported_at = clock_timestamp()
-     where u.ctid = any (array(
-       select o.ctid from ${schema}.outbox_unmatched o
-        where o.reported_at is null order by o.created_at limit $1 for update skip locked))
-    returning u.event_id, u.stream, u.event_type
+     where u.event_id = any (array(
+       select o.event_id from ${schema}.outbox_unmatched o
+        where o.reported_at is null
+        order by o.created_at
+        limit $1
+          for update skip locked))
+    returning u.event_id, u.stream, u.event_type, u.created_at
   ),
   letters as (
     insert into ${schema}.outbox_dead_letter (subscription, position, event_id, stream, event_type, schema_version,
            aggregate_type, aggregate_id, ordering_key, payload, headers, occurred_at, error_code, error_message,
            retry_count)
-    select '(none)', e.id, e.event_id, e.stream, e.event_type, e.schema_version, e.aggregate_type, e.aggregate_id,
-           e.ordering_key, e.payload, e.headers, e.occurred_at, 'NO_SUBSCRIPTION',
-           'no subscription takes this event', 0
+    select '${NO_SUBSCRIPTION}', e.id, e.event_id, e.stream, e.event_type, e.schema_version,
+           e.aggregate_type, e.aggregate_id, e.ordering_key, e.payload, e.headers, e.occurred_at, 'NO_SUBSCRIPTION',
+           'No subscription takes events of type ' || e.event_type || ' on stream ' || e.stream || '.', 0
       from taken t
      cross join lateral (select * from ${schema}.outbox_event e where e.event_id = t.event_id offset 0) e
      where $2::boolean
-    returning 1
   )
-  select event_id, stream, event_type from taken`
+  select t.event_id, t.stream, t.event_type from taken t order by t.created_at, t.event_id`
 
-/** Takes unreported events that nobody wanted, each once over all workers; dead-letters them if asked to. */
+/** Takes events that no subscription matched and that were not reported before; with `deadLetter` sets them aside. */
 export async function takeUnmatched(
   pool: PgPool,
   schema: QuotedSchema,
   limit: number,
   deadLetter: boolean,
 ): Promise<readonly UnmatchedEvent[]> {
-  const rows = await withClient(pool, (client) => rawQuery(client, takeUnmatchedSql(schema), [limit, deadLetter]))
+  const values = [limit, deadLetter]
+  const rows = await withClient(pool, (client) => rawQuery(client, takeUnmatchedSql(schema), values))
   return rows.map(([eventId, stream, eventType]) => ({
     eventId: eventId as string,
     stream: stream as string,

@@ -32,6 +32,10 @@ const unparkStrandedSql = (schema: QuotedSchema): string => `
            limit 1) is null`
 
 /** Lets go what is parked although nothing stands before it any more. */
-export async function unparkStranded(pool: PgPool, schema: QuotedSchema, subscriptionId: number): Promise<void> {
+export async function unparkStranded(
+  pool: PgPool,
+  schema: QuotedSchema,
+  subscriptionId: number,
+): Promise<void> {
   await withClient(pool, (client) => rawQuery(client, unparkStrandedSql(schema), [subscriptionId]))
 }

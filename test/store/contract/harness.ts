@@ -6,9 +6,14 @@ export interface ContractHarness {
   /** A worker's view of an empty, migrated database. Each call has connections of its own. */
   worker(): WorkerStore
   /** Publishes events in one committed transaction, one aggregate id each. */
-  publish(aggregateIds: readonly string[], options?: { readonly type?: string; readonly stream?: string }): Promise<void>
+  publish(
+    aggregateIds: readonly string[],
+    options?: { readonly type?: string; readonly stream?: string },
+  ): Promise<void>
   /** Begins a transaction that has published and is left open until it is told how to end. */
-  publishOpen(aggregateIds: readonly string[]): Promise<{ commit(): Promise<void>; rollback(): Promise<void> }>
+  publishOpen(
+    aggregateIds: readonly string[],
+  ): Promise<{ commit(): Promise<void>; rollback(): Promise<void> }>
   /** Lets the leases of a worker lapse, as if its time had passed on the database's clock. */
   lapse(workerId: string): Promise<void>
   /** Every delivery of a subscription, in position order. */

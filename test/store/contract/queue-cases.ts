@@ -1,6 +1,18 @@
 import assert from 'node:assert/strict'
 import type { ContractCase } from './harness.ts'
-import { aggregates, beat, claim, DONE, dead, FAILURE, join, LEASE_MS, retryLater, retryNow, settled } from './helpers.ts'
+import {
+  aggregates,
+  beat,
+  claim,
+  DONE,
+  dead,
+  FAILURE,
+  join,
+  LEASE_MS,
+  retryLater,
+  retryNow,
+  settled,
+} from './helpers.ts'
 
 const numbers = (count: number): string[] => Array.from({ length: count }, (_, index) => `a${index + 1}`)
 
@@ -124,7 +136,12 @@ export const queueCases: readonly ContractCase[] = [
       const report = await healthy.recover([sub.id])
       assert.equal(report.returned, 1)
       assert.equal(report.suspects.get(sub.id), 1)
-      const again = await healthy.claimSuspect({ subscriptionId: sub.id, workerId: 'w2', limit: 1, leaseMs: LEASE_MS })
+      const again = await healthy.claimSuspect({
+        subscriptionId: sub.id,
+        workerId: 'w2',
+        limit: 1,
+        leaseMs: LEASE_MS,
+      })
       assert.equal(again?.event.eventId, stale.event.eventId)
       for (const settlement of [DONE, retryNow, dead, { kind: 'release', delayMs: 0 } as const]) {
         const { lost, dead: letters } = await zombie.settle([settled(stale, settlement)])

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
-import { quoteSchema, type QuotedSchema } from '../../../src/store/postgres/identifiers.ts'
+import { type QuotedSchema, quoteSchema } from '../../../src/store/postgres/identifiers.ts'
 import { migrateUp } from '../../../src/store/postgres/migrate.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
 

@@ -2,11 +2,11 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import {
   column,
   createOutboxDatabase,
-  inTransaction,
   insertEvent,
+  inTransaction,
   makeDead,
-  one,
   type OutboxDatabase,
+  one,
   refusal,
   subscribe,
 } from './fixtures.ts'

@@ -35,7 +35,9 @@ describe('migrating', () => {
     const migrations = await readMigrations()
     expect(report.schemaVersion).toBe(await latest())
     expect(report.applied).toEqual(migrations.map(({ version, name }) => ({ version, name })))
-    const { rows } = await db.pool.query('select version, name, checksum from outbox_migration order by version')
+    const { rows } = await db.pool.query(
+      'select version, name, checksum from outbox_migration order by version',
+    )
     expect(rows).toEqual(migrations.map(({ version, name, checksum }) => ({ version, name, checksum })))
   })
 
@@ -56,7 +58,9 @@ describe('migrating', () => {
 
   test('a migration that fails leaves nothing behind', async () => {
     // A table in the way of the second migration's functions would be too kind: the first one must be undone as well.
-    await db.pool.query(`create function ${db.schema}.outbox_fan_out() returns int language sql as 'select 1'`)
+    await db.pool.query(
+      `create function ${db.schema}.outbox_fan_out() returns int language sql as 'select 1'`,
+    )
     expect(await refusal(migrateUp(db.pool, { schema: db.schema }))).toBe('42723')
     expect(await one(db.pool, 'select to_regclass($1)', [`${db.schema}.outbox_event`])).toBeNull()
     expect(await one(db.pool, 'select to_regclass($1)', [`${db.schema}.outbox_migration`])).toBeNull()
@@ -201,12 +205,23 @@ describe('the printed script', () => {
        order by 1`,
       [database.schema],
     )
-    return found.map((text) => text.replaceAll(`"${database.schema}"`, 'S').replaceAll(database.schema, 'S')).toSorted()
+    return found
+      .map((text) => text.replaceAll(`"${database.schema}"`, 'S').replaceAll(database.schema, 'S'))
+      .toSorted()
   }
 })
 
 describe('any schema name', () => {
-  const names = ['we"ird schema', '주문 아웃박스', 'UPPER', "it's \\ odd", 'select', 'a.b', 'line\nend; --', '{schema}']
+  const names = [
+    'we"ird schema',
+    '주문 아웃박스',
+    'UPPER',
+    "it's \\ odd",
+    'select',
+    'a.b',
+    'line\nend; --',
+    '{schema}',
+  ]
   test.each(names)('%j is migrated, published into by a plain INSERT, and printed', async (name) => {
     const schema = quoteSchema(name)
     await withSchema(name, async () => {
@@ -219,7 +234,9 @@ describe('any schema name', () => {
         `insert into ${schema}.outbox_event (stream, event_type, aggregate_type, aggregate_id, sequence, payload)
          values ('a', 'B', 'c', '1', 1, '{}'), ('a', 'B', 'c', '1', 1, '{}')`,
       )
-      expect(await column(db.pool, `select sequence::int from ${schema}.outbox_event order by id`)).toEqual([1, 2])
+      expect(await column(db.pool, `select sequence::int from ${schema}.outbox_event order by id`)).toEqual([
+        1, 2,
+      ])
       expect(await one(db.pool, `select count(*)::int from ${schema}.outbox_delivery`)).toBe(2)
     })
     await withSchema(name, async () => {

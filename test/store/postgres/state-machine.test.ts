@@ -4,11 +4,11 @@ import { canMove } from '../../../src/delivery/state.ts'
 import {
   column,
   createOutboxDatabase,
-  inTransaction,
   insertEvent,
+  inTransaction,
   makeDead,
-  one,
   type OutboxDatabase,
+  one,
   refusal,
   subscribe,
 } from './fixtures.ts'
@@ -18,7 +18,7 @@ const STATUSES: readonly DeliveryStatus[] = ['PENDING', 'PROCESSING', 'DONE', 'D
 /** What a row must hold to be in a status at all. */
 const FACTS: Readonly<Record<DeliveryStatus, string>> = {
   PENDING: `locked_by = null, locked_until = null, lease_token = null, processed_at = null`,
-  PROCESSING: `locked_by = 'w', locked_until = now(), lease_token = 7, processed_at = null`,
+  PROCESSING: `locked_by = 'w', locked_until = now(), lease_token = 7, processed_at = null, held = false, next_retry_at = null`,
   DONE: `locked_by = null, locked_until = null, lease_token = null, processed_at = now()`,
   DEAD: `locked_by = null, locked_until = null, lease_token = null, processed_at = null, last_error_code = 'BOOM'`,
 }
@@ -59,11 +59,14 @@ describe('E6 transitions', () => {
   const allowed = ({ from, to }: { from: DeliveryStatus; to: DeliveryStatus }): boolean =>
     from === to || (canMove(from, to) && from !== 'DEAD')
 
-  test.each(pairs.filter(allowed))('E6 the database lets a delivery go from $from to $to', async ({ from, to }) => {
-    await bring(from)
-    await move(to)
-    expect(await status()).toBe(to)
-  })
+  test.each(pairs.filter(allowed))(
+    'E6 the database lets a delivery go from $from to $to',
+    async ({ from, to }) => {
+      await bring(from)
+      await move(to)
+      expect(await status()).toBe(to)
+    },
+  )
 
   test.each(pairs.filter((pair) => !allowed(pair)))(
     'E6 the database refuses $from to $to, whoever tries and whatever it sets',
@@ -78,8 +81,11 @@ describe('E6 transitions', () => {
   )
 
   test('E6 a status outside the machine does not exist', async () => {
-    expect(await refusal(set(`status = 'FAILED'`))).toBe('23514')
-    expect(await refusal(set('status = null'))).toBe('23502')
+    expect(await refusal(set(`status = 'FAILED'`))).toBe('55000')
+    expect(await refusal(set('status = null'))).toBe('55000')
+    const insert = `insert into outbox_delivery (subscription_id, lane, id, event_id, max_attempts, status)
+      values (1, 0, 99, gen_random_uuid(), 1, 'FAILED')`
+    expect(await refusal(db.pool.query(insert))).toBe('23514')
   })
 
   test('E6 one refused row of many undoes the statement', async () => {
@@ -164,7 +170,8 @@ describe('E6 removal', () => {
 })
 
 describe('E12 leaving DEAD', () => {
-  const retry = (id: string): Promise<unknown> => db.pool.query(`select outbox_retry($1, 'kim', 'fixed')`, [id])
+  const retry = (id: string): Promise<unknown> =>
+    db.pool.query(`select outbox_retry($1, 'kim', 'fixed')`, [id])
 
   test('E12 an operator re-drives with outbox_retry: PENDING, attempts 0, now', async () => {
     const { letterId } = await makeDead(db, { eventId, held: true })

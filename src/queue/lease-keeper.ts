@@ -1,0 +1,128 @@
+import type { DeliveryKey } from '../delivery/delivery.ts'
+import type { Observer } from '../observe/worker-events.ts'
+import type { Clock } from '../runtime/clock.ts'
+import { Outage } from '../runtime/outage.ts'
+import { jittered } from '../runtime/periodic.ts'
+import type { Random } from '../runtime/random.ts'
+import type { HeartbeatReport, QueueStore } from '../store/queue-store.ts'
+import type { Held } from './hand.ts'
+import type { OwnedLane } from './source.ts'
+
+/** Somebody with leases: a runner. */
+export interface LeaseHolder {
+  readonly subscriptionId: number
+  leases(): { readonly held: readonly Held[]; readonly lanes: readonly OwnedLane[] }
+  /** The database says that these are not ours any more. */
+  lose(keys: readonly DeliveryKey[], lanes: readonly number[]): void
+  /** Gives up what no heartbeat has confirmed for too long. */
+  expire(nowMs: number): void
+}
+
+/** Who keeps which leases, and how long they last. */
+export interface LeaseKeeperParts {
+  readonly store: Pick<QueueStore, 'heartbeat'>
+  readonly workerId: string
+  readonly host: string
+  readonly pid: number
+  readonly leaseMs: number
+  readonly holders: readonly LeaseHolder[]
+  readonly clock: Clock
+  readonly random: Random
+  readonly observer: Observer
+}
+
+const BEATS_PER_LEASE = 3
+const LOOKS_PER_LEASE = 30
+const JITTER = 0.1
+
+/** How often leases are extended, in milliseconds: two heartbeats may fail before one is lost. */
+export function heartbeatEveryMs(leaseMs: number): number {
+  return leaseMs / BEATS_PER_LEASE
+}
+
+/**
+ * Extends everything this worker has in hand, again and again, and watches by its own clock whether that works: the
+ * database may be out of reach, and this process may have been asleep.
+ */
+export class LeaseKeeper {
+  readonly #parts: LeaseKeeperParts
+  readonly #outage: Outage
+
+  constructor(parts: LeaseKeeperParts) {
+    this.#parts = parts
+    const { observer, random } = parts
+    this.#outage = new Outage({
+      random,
+      onBegin: (error) => observer({ kind: 'error', during: 'heartbeat', error, subscription: null }),
+    })
+  }
+
+  /** Runs until the signal aborts. Never rejects. */
+  async run(signal: AbortSignal): Promise<void> {
+    await Promise.all([this.#beatLoop(signal), this.#watchLoop(signal)])
+  }
+
+  /** One heartbeat: extends, and tells the holders what was lost. Rejects when the database cannot be asked. */
+  async beat(): Promise<void> {
+    const { store, workerId, host, pid, leaseMs, holders, clock } = this.#parts
+    const leases = holders.map((holder) => ({ id: holder.subscriptionId, ...holder.leases() }))
+    const sentAtMs = clock.monotonicMs()
+    const report = await store.heartbeat({
+      workerId,
+      host,
+      pid,
+      leaseMs,
+      subscriptionIds: holders.map(({ subscriptionId }) => subscriptionId),
+      deliveries: leases.flatMap(({ held }) => held.map(({ delivery }) => delivery)),
+      lanes: leases.flatMap(({ id, lanes }) =>
+        lanes.map(({ lane, epoch }) => ({ subscriptionId: id, lane, epoch })),
+      ),
+    })
+    this.#tellLost(report)
+    for (const { held, lanes } of leases) {
+      for (const { term } of [...held, ...lanes]) term.confirmedAtMs = Math.max(term.confirmedAtMs, sentAtMs)
+    }
+  }
+
+  #tellLost({ lostDeliveries, lostLanes }: HeartbeatReport): void {
+    if (lostDeliveries.length === 0 && lostLanes.length === 0) return
+    for (const holder of this.#parts.holders) {
+      const isOwn = (lost: { readonly subscriptionId: number }): boolean =>
+        lost.subscriptionId === holder.subscriptionId
+      holder.lose(
+        lostDeliveries.filter(isOwn),
+        lostLanes.filter(isOwn).map(({ lane }) => lane),
+      )
+    }
+  }
+
+  async #beatLoop(signal: AbortSignal): Promise<void> {
+    const { clock, random, leaseMs } = this.#parts
+    let pauseMs = jittered(heartbeatEveryMs(leaseMs), JITTER, random)
+    for (;;) {
+      await clock.sleep(pauseMs, signal)
+      if (signal.aborted) return
+      pauseMs = await this.#tryBeat()
+    }
+  }
+
+  /** Returns the pause before the next: short after a failure, for the leases are running out. */
+  async #tryBeat(): Promise<number> {
+    const { random, leaseMs } = this.#parts
+    try {
+      await this.beat()
+      this.#outage.succeeded()
+      return jittered(heartbeatEveryMs(leaseMs), JITTER, random)
+    } catch (error) {
+      return Math.min(this.#outage.failed(error), heartbeatEveryMs(leaseMs))
+    }
+  }
+
+  async #watchLoop(signal: AbortSignal): Promise<void> {
+    const { clock, leaseMs, holders } = this.#parts
+    while (!signal.aborted) {
+      await clock.sleep(leaseMs / LOOKS_PER_LEASE, signal)
+      for (const holder of holders) holder.expire(clock.monotonicMs())
+    }
+  }
+}

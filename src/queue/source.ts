@@ -1,0 +1,81 @@
+import type { ClaimedDelivery } from '../delivery/delivery.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { LaneDelivery, QueueStore } from '../store/queue-store.ts'
+import type { LeaseTerm } from './hand.ts'
+
+/** Who takes, and for how long. */
+export interface TakerOptions {
+  readonly subscriptionId: number
+  readonly workerId: string
+  readonly leaseMs: number
+}
+
+/** What a claim returned. */
+export interface Taken<Delivery extends ClaimedDelivery> {
+  readonly deliveries: readonly Delivery[]
+  /** No lease of these began before this moment of the process's own clock. */
+  readonly confirmedAtMs: number
+}
+
+/** A lane this worker owns, with the time its lease is good for. */
+export interface OwnedLane {
+  readonly lane: number
+  readonly epoch: string
+  readonly term: LeaseTerm
+}
+
+/** Where a runner's deliveries come from. */
+export interface DeliverySource<Delivery extends ClaimedDelivery> {
+  /** Called before every claim and now and then while none is needed: for what has to be done between claims. */
+  tend(): Promise<void>
+  /** Claims at most so many, more or less. */
+  take(limit: number): Promise<Taken<Delivery>>
+  /** Claims one suspect, or nothing. */
+  takeSuspect(): Promise<Taken<LaneDelivery>>
+  /** The lanes a heartbeat is to extend. */
+  lanes(): readonly OwnedLane[]
+  /** These lanes are somebody else's now. */
+  loseLanes(lanes: readonly number[]): void
+  /** The lanes whose lease no heartbeat has confirmed for too long; they count as lost from now on. */
+  expireLanes(nowMs: number): readonly number[]
+  /** Gives everything back. Nothing is in hand any more. */
+  leave(): Promise<void>
+}
+
+/** Claims of a subscription without order. */
+export class UnorderedSource implements DeliverySource<ClaimedDelivery> {
+  readonly #store: Pick<QueueStore, 'claim' | 'claimSuspect'>
+  readonly #options: TakerOptions
+  readonly #clock: Clock
+
+  constructor(store: Pick<QueueStore, 'claim' | 'claimSuspect'>, options: TakerOptions, clock: Clock) {
+    this.#store = store
+    this.#options = options
+    this.#clock = clock
+  }
+
+  async tend(): Promise<void> {}
+
+  async take(limit: number): Promise<Taken<ClaimedDelivery>> {
+    const confirmedAtMs = this.#clock.monotonicMs()
+    return { deliveries: await this.#store.claim({ ...this.#options, limit }), confirmedAtMs }
+  }
+
+  async takeSuspect(): Promise<Taken<LaneDelivery>> {
+    const confirmedAtMs = this.#clock.monotonicMs()
+    const suspect = await this.#store.claimSuspect({ ...this.#options, limit: 1 })
+    return { deliveries: suspect === null ? [] : [suspect], confirmedAtMs }
+  }
+
+  lanes(): readonly OwnedLane[] {
+    return []
+  }
+
+  loseLanes(): void {}
+
+  expireLanes(): readonly number[] {
+    return []
+  }
+
+  async leave(): Promise<void> {}
+}

@@ -1,0 +1,51 @@
+import { CommitpostError, NotInTransactionError } from '../../runtime/errors.ts'
+import { property } from '../../runtime/property.ts'
+import { driverErrorOf } from './driver-error.ts'
+import type { PgTransaction } from './transaction.ts'
+
+// LOCK TABLE is refused outside a transaction block (25P01). Of a view that everybody may read and nothing ever locks
+// against: the outbox's own table would need a right on the whole table, and publishers have INSERT on some columns.
+const probeSql = 'lock table pg_catalog.pg_settings in access share mode'
+
+/**
+ * Resolves when a transaction is open on this client. Free where the client knows (recent versions of `pg`), otherwise
+ * one statement.
+ */
+export async function assertInTransaction(tx: PgTransaction): Promise<void> {
+  switch (reportedStatus(tx)) {
+    case 'T':
+      return
+    case 'I':
+      throw new NotInTransactionError('publish')
+    case 'E':
+      throw abortedTransaction()
+    default:
+      await probe(tx)
+  }
+}
+
+/** The last status the server told the client: idle, in a transaction, or in a failed one. */
+function reportedStatus(tx: PgTransaction): unknown {
+  const method = property(tx, 'getTransactionStatus')
+  return typeof method === 'function' ? method.call(tx) : undefined
+}
+
+async function probe(tx: PgTransaction): Promise<void> {
+  try {
+    await tx.query(probeSql, [])
+  } catch (cause) {
+    const code = driverErrorOf(cause)?.code
+    if (code === '25P01') throw new NotInTransactionError('publish', { cause })
+    if (code === '25P02') throw abortedTransaction({ cause })
+    throw cause
+  }
+}
+
+function abortedTransaction(options?: ErrorOptions): CommitpostError {
+  return new CommitpostError(
+    'TRANSACTION_ABORTED',
+    'publish was called in a transaction that has already failed: an earlier statement was refused, so that nothing ' +
+      'in it can be committed. Roll it back and run it again; put a savepoint around what may fail.',
+    options,
+  )
+}

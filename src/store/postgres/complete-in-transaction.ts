@@ -1,0 +1,33 @@
+import type { ClaimedDelivery } from '../../delivery/delivery.ts'
+import { LeaseLostError } from '../../runtime/errors.ts'
+import { property, textProperty } from '../../runtime/property.ts'
+import type { QuotedSchema } from './identifiers.ts'
+import type { PgTransaction } from './transaction.ts'
+
+// By primary key. The token is the guard: whoever lost the lease completes nothing. Always one row, which also names
+// the subscription for the error.
+const completeSql = (schema: QuotedSchema): string => `
+  with done as (
+    update ${schema}.outbox_delivery d
+       set status = 'DONE', processed_at = clock_timestamp(), updated_at = clock_timestamp(), suspect = false,
+           locked_by = null, locked_until = null, lease_token = null
+     where d.subscription_id = $1::text::integer and d.lane = $2::text::smallint and d.id = $3::text::bigint
+       and d.status = 'PROCESSING' and d.lease_token = $4::text::bigint
+    returning 1
+  )
+  select (select count(*) from done)::text as completed,
+         (select s.name from ${schema}.outbox_subscription s where s.id = $1::text::integer) as subscription`
+
+/** Makes a delivery DONE in the handler's own transaction, if this worker still holds its lease. */
+export async function completeInTransaction(
+  tx: PgTransaction,
+  schema: QuotedSchema,
+  delivery: ClaimedDelivery,
+): Promise<void> {
+  const { subscriptionId, lane, position, lease, event } = delivery
+  const params = [String(subscriptionId), String(lane), position, lease.token]
+  const { rows } = await tx.query(completeSql(schema), params)
+  if (property(rows[0], 'completed') === '1') return
+  const subscription = textProperty(rows[0], 'subscription') ?? String(subscriptionId)
+  throw new LeaseLostError({ eventId: event.eventId, subscription })
+}

@@ -1,0 +1,66 @@
+import type { JsonValue } from '../../event/event.ts'
+import { InvalidOptionsError } from '../../runtime/errors.ts'
+import type { AttemptRecord, DeadLetter, DeadLetterQuery } from '../dead-letter-store.ts'
+import type { RawRow } from './client.ts'
+import { parseHeaders } from './event-row.ts'
+
+/** The columns `toDeadLetter` maps, of a row called `l`. */
+export const DEAD_LETTER_COLUMNS = `l.id, l.subscription, l.event_id, l.position, l.stream, l.event_type,
+         l.schema_version, l.aggregate_type, l.aggregate_id, l.ordering_key, l.payload, l.headers,
+         (extract(epoch from l.occurred_at) * 1000)::float8, l.error_code, l.error_message, l.attempt_history,
+         l.retry_count, (extract(epoch from l.failed_at) * 1000)::float8, l.resolved,
+         (extract(epoch from l.resolved_at) * 1000)::float8, l.resolved_by, l.note`
+
+// Parameters are known when the statement is planned: a filter that is null falls away, the others may use an index.
+/** The filters of a query, over a row called `l`, as parameters 1 to 4. */
+export const DEAD_LETTER_FILTER = `($1::text is null or l.subscription = $1)
+     and ($2::text is null or l.event_type = $2)
+     and ($3::text is null or l.error_code = $3)
+     and ($4::boolean is null or l.resolved = $4)`
+
+/** The values of DEAD_LETTER_FILTER. */
+export function filterValues(query: DeadLetterQuery): readonly unknown[] {
+  const { subscription = null, eventType = null, errorCode = null, resolved = false } = query
+  return [subscription, eventType, errorCode, resolved]
+}
+
+/** Maps a row of DEAD_LETTER_COLUMNS. */
+export function toDeadLetter(row: RawRow): DeadLetter {
+  const text = (column: number): string => row[column] as string
+  const optional = (column: number): string | null => row[column] ?? null
+  const resolvedAtMs = optional(19)
+  return {
+    id: text(0),
+    subscription: text(1),
+    eventId: text(2),
+    position: text(3),
+    stream: text(4),
+    eventType: text(5),
+    schemaVersion: Number(text(6)),
+    aggregateType: text(7),
+    aggregateId: text(8),
+    orderingKey: optional(9),
+    payload: JSON.parse(text(10)) as JsonValue,
+    headers: parseHeaders(text(11)),
+    occurredAt: new Date(Number(text(12))),
+    errorCode: text(13),
+    errorMessage: text(14),
+    attemptHistory: JSON.parse(text(15)) as readonly AttemptRecord[],
+    retryCount: Number(text(16)),
+    failedAt: new Date(Number(text(17))),
+    resolved: text(18) === 't',
+    resolvedAt: resolvedAtMs === null ? null : new Date(Number(resolvedAtMs)),
+    resolvedBy: optional(20),
+    note: optional(21),
+  }
+}
+
+const GREATEST_ID = 2n ** 63n - 1n
+
+/** Checks the text of an id before it reaches the database: a positive whole number of 64 bits. */
+export function deadLetterId(id: string): string {
+  if (/^[1-9]\d{0,18}$/.test(id) && BigInt(id) <= GREATEST_ID) return id
+  throw new InvalidOptionsError('dead letter', [
+    `id must be a positive whole number, but is "${id.slice(0, 40)}"`,
+  ])
+}

@@ -1,0 +1,6 @@
+export type { PgClient, PgPool, PgPoolClient } from './client.ts'
+export { type MigrateOptions, type MigrateReport, migrateUp } from './migrate.ts'
+export { type MigrationSqlOptions, migrationSql } from './migration-sql.ts'
+export { type MigrationStatus, migrationStatus } from './migration-status.ts'
+export { DEFAULT_SCHEMA, type PostgresStoreOptions, postgresStore } from './postgres-store.ts'
+export type { PgTransaction } from './transaction.ts'

@@ -1,0 +1,19 @@
+import { InvalidOptionsError } from '../../runtime/errors.ts'
+import { storableText } from '../../runtime/text.ts'
+
+const LONGEST_NAME = 200
+
+/** The operator's name in the form it is recorded in. Refuses an empty one: acts are never anonymous. */
+export function operatorName(operator: string): string {
+  const name = storableText(operator.trim(), LONGEST_NAME)
+  if (name !== '') return name
+  throw new InvalidOptionsError('the act of an operator', [
+    'operator must be a name: it is recorded with the act, so that others know whom to ask',
+  ])
+}
+
+/** A remark in the form it is recorded in. Null where there is none. */
+export function operatorNote(note: string | null): string | null {
+  if (note === null || note.trim() === '') return null
+  return storableText(note.trim())
+}

@@ -1,0 +1,21 @@
+import type { QuotedSchema } from './identifiers.ts'
+import type { PgTransaction } from './transaction.ts'
+
+// Waits for a transaction that records the same event at this moment, and then sees what became of it. No column in
+// RETURNING, so that INSERT is the only right it needs.
+const recordOnceSql = (schema: QuotedSchema): string => `
+  insert into ${schema}.outbox_inbox (subscription, event_id)
+  values ($1::text, $2::text::uuid)
+  on conflict do nothing
+  returning 1`
+
+/** Records an event in the handler's own transaction. False when it was recorded before. */
+export async function recordOnce(
+  tx: PgTransaction,
+  schema: QuotedSchema,
+  subscription: string,
+  eventId: string,
+): Promise<boolean> {
+  const { rows } = await tx.query(recordOnceSql(schema), [subscription, eventId])
+  return rows.length > 0
+}

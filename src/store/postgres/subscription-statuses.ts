@@ -1,0 +1,51 @@
+import type { SubscriptionStatus } from '../inspect-store.ts'
+import { type PgPool, type RawRow, rawQuery, withClient } from './client.ts'
+import type { QuotedSchema } from './identifiers.ts'
+
+// Reads every delivery once. Ages are judged by the clock that wrote the times.
+const subscriptionStatusesSql = (schema: QuotedSchema): string => `
+  select s.name, s.state, s.paused_at is not null, s.order_by,
+         coalesce(d.pending, 0), coalesce(d.processing, 0), coalesce(d.done, 0), coalesce(d.dead, 0),
+         coalesce(d.retrying, 0), greatest(extract(epoch from clock_timestamp() - d.oldest_pending), 0)::float8,
+         coalesce(l.unresolved, 0)
+    from ${schema}.outbox_subscription s
+    left join (
+      select d.subscription_id,
+             count(*) filter (where d.status = 'PENDING') as pending,
+             count(*) filter (where d.status = 'PROCESSING') as processing,
+             count(*) filter (where d.status = 'DONE') as done,
+             count(*) filter (where d.status = 'DEAD') as dead,
+             count(*) filter (where d.status = 'PENDING' and d.held) as retrying,
+             min(d.created_at) filter (where d.status = 'PENDING') as oldest_pending
+        from ${schema}.outbox_delivery d
+       group by d.subscription_id) d on d.subscription_id = s.id
+    left join (
+      select l.subscription, count(*) as unresolved
+        from ${schema}.outbox_dead_letter l
+       where not l.resolved
+       group by l.subscription) l on l.subscription = s.name
+   order by s.name`
+
+/** How every subscription stands, by name. Exact counts: for a person who asks, not for a scrape each second. */
+export async function subscriptionStatuses(
+  pool: PgPool,
+  schema: QuotedSchema,
+): Promise<readonly SubscriptionStatus[]> {
+  const rows = await withClient(pool, (client) => rawQuery(client, subscriptionStatusesSql(schema), []))
+  return rows.map(toStatus)
+}
+
+function toStatus(row: RawRow): SubscriptionStatus {
+  const count = (column: number): number => Number(row[column])
+  const oldest = row[9] ?? null
+  return {
+    name: row[0] as string,
+    state: row[1] as SubscriptionStatus['state'],
+    paused: row[2] === 't',
+    orderBy: row[3] as string,
+    counts: { PENDING: count(4), PROCESSING: count(5), DONE: count(6), DEAD: count(7) },
+    retrying: count(8),
+    oldestPendingSeconds: oldest === null ? null : Number(oldest),
+    unresolvedDeadLetters: count(10),
+  }
+}

@@ -1,0 +1,13 @@
+/** What a statement gave back, as far as it is used here. */
+export interface PgTransactionResult {
+  readonly rows: readonly unknown[]
+  readonly rowCount: number | null
+}
+
+/**
+ * The caller's open transaction, by shape: a client of `pg` fits as it is, any other through a few lines. Statements
+ * that run on it take text parameters only and return plain columns, so that no driver's type mapping matters.
+ */
+export interface PgTransaction {
+  query(text: string, params?: readonly unknown[]): Promise<PgTransactionResult>
+}

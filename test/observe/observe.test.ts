@@ -1,0 +1,150 @@
+import { describe, expect, test } from 'vitest'
+import { logObserver } from '../../src/observe/log-observer.ts'
+import {
+  eventFields,
+  jsonLineLogger,
+  type Logger,
+  silentLogger,
+  traceIdOf,
+  withFields,
+} from '../../src/observe/logger.ts'
+import { combineObservers, ignoreWorkerEvents, type WorkerEvent } from '../../src/observe/worker-events.ts'
+import { ManualClock } from '../../src/runtime/manual-clock.ts'
+import { someEvent } from '../dispatch/support.ts'
+
+const about = { subscription: 'billing', event: someEvent(), attempt: 2, maxAttempts: 5 }
+const failure = { code: 'ECONNRESET', message: 'socket hang up' }
+
+// A record, so that a new kind of event cannot be forgotten here.
+const SAMPLES: { readonly [Kind in WorkerEvent['kind']]: Extract<WorkerEvent, { kind: Kind }> } = {
+  started: { kind: 'started', workerId: 'w', subscriptions: ['billing'] },
+  stopping: { kind: 'stopping', workerId: 'w', inHand: 3 },
+  stopped: { kind: 'stopped', workerId: 'w', released: 1 },
+  claimed: { kind: 'claimed', subscription: 'billing', count: 9, suspects: 0, durationMs: 2 },
+  handled: { kind: 'handled', durationMs: 4, ...about },
+  retried: { kind: 'retried', failure, delayMs: 1_000, durationMs: 4, ...about },
+  dead: { kind: 'dead', failure, durationMs: 4, ...about },
+  released: { kind: 'released', why: 'interrupted', delayMs: 0, ...about },
+  leaseLost: { kind: 'leaseLost', ...about },
+  finishedLate: { kind: 'finishedLate', after: 'timeout', succeeded: true, durationMs: 9, ...about },
+  recovered: { kind: 'recovered', subscription: 'billing', count: 2, suspects: 2, dead: 0 },
+  unmatched: { kind: 'unmatched', event: someEvent() },
+  error: { kind: 'error', during: 'claim', error: new Error('gone'), subscription: 'billing' },
+}
+
+describe('the log of a worker', () => {
+  for (const sample of Object.values(SAMPLES)) {
+    test(`has a line for "${sample.kind}"${'event' in sample ? ', with all fields of E15' : ''}`, () => {
+      const lines: string[] = []
+      logObserver(jsonLineLogger((line) => lines.push(line), new ManualClock()))(sample)
+      expect(lines).toHaveLength(1)
+      const line = JSON.parse(lines[0] as string) as Record<string, unknown>
+      expect(line['msg']).toEqual(expect.any(String))
+      if ('event' in sample) expect(line).toMatchObject(eventFields(sample.event))
+      expect(lines[0]).not.toContain('never logged')
+    })
+  }
+
+  test('E15 an event without a trace says so instead of leaving the field out', () => {
+    expect(eventFields(someEvent({ headers: {} }))).toEqual({
+      traceId: null,
+      eventId: someEvent().eventId,
+      stream: 'shop.order.event',
+      eventType: 'OrderPlaced',
+      aggregateType: 'order',
+      aggregateId: '42',
+    })
+  })
+
+  test('E15 the trace id comes from its own header or from traceparent', () => {
+    const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
+    expect(traceIdOf({ traceparent })).toBe('0af7651916cd43dd8448eb211c80319c')
+    expect(traceIdOf({ traceId: 'mine', traceparent })).toBe('mine')
+    expect(traceIdOf({ traceparent: 'nonsense' })).toBeNull()
+  })
+
+  test('failures are warnings while there is hope and errors when there is none', () => {
+    const levelOf = (event: WorkerEvent): unknown => {
+      let level: unknown
+      const logger = jsonLineLogger((line) => {
+        level = (JSON.parse(line) as Record<string, unknown>)['level']
+      })
+      logObserver(logger)(event)
+      return level
+    }
+    expect(levelOf(SAMPLES.handled)).toBe('debug')
+    expect(levelOf(SAMPLES.retried)).toBe('warn')
+    expect(levelOf(SAMPLES.dead)).toBe('error')
+  })
+})
+
+describe('loggers', () => {
+  test('a JSON line has time, level and message, which fields cannot forge', () => {
+    const lines: string[] = []
+    const logger = jsonLineLogger(
+      (line) => lines.push(line),
+      new ManualClock(new Date('2026-01-01T00:00:00Z')),
+    )
+    logger.info({ level: 'forged', n: 10n, err: new TypeError('x') }, 'hello\nworld')
+    expect(lines).toEqual([
+      '{"time":"2026-01-01T00:00:00.000Z","level":"info","msg":"hello\\nworld","n":"10","err":"TypeError: x"}',
+    ])
+  })
+
+  test('fields that cannot be written cost the fields, not the line', () => {
+    const lines: string[] = []
+    const circular: Record<string, unknown> = {}
+    circular['self'] = circular
+    jsonLineLogger((line) => lines.push(line), new ManualClock()).error(circular, 'still here')
+    expect(lines[0]).toContain('still here')
+  })
+
+  test('a logger whose lines need their this, as pino has, keeps it', () => {
+    class Counting {
+      lines: object[] = []
+      debug(fields: object): void {
+        this.lines.push(fields)
+      }
+      info(fields: object): void {
+        this.debug(fields)
+      }
+      warn(fields: object): void {
+        this.debug(fields)
+      }
+      error(fields: object): void {
+        this.debug(fields)
+      }
+    }
+    const logger = new Counting()
+    const child: Logger = withFields(logger, { a: 1 })
+    child.debug({ b: 2 }, 'x')
+    expect(logger.lines).toEqual([{ b: 2, a: 1 }])
+  })
+
+  test('silence stays silence', () => {
+    expect(withFields(silentLogger, { a: 1 })).toBe(silentLogger)
+    silentLogger.error({}, 'nothing')
+  })
+})
+
+describe('observers', () => {
+  test('one that throws, at once or later, harms neither the others nor the caller', async () => {
+    const seen: string[] = []
+    const observer = combineObservers([
+      () => {
+        throw new Error('broken')
+      },
+      async () => Promise.reject(new Error('broken later')),
+      (event) => seen.push(event.kind),
+    ])
+    observer(SAMPLES.handled)
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(seen).toEqual(['handled'])
+  })
+
+  test('none is recognisable as none', () => {
+    expect(combineObservers([])).toBe(ignoreWorkerEvents)
+    expect(combineObservers([ignoreWorkerEvents])).toBe(ignoreWorkerEvents)
+    ignoreWorkerEvents(SAMPLES.handled)
+  })
+})
