@@ -11,7 +11,7 @@ export interface EventTypes {
  * The typed list of all events a system knows. Made by `defineEvents`; used to publish, to read and to compare.
  * Code calls an event by its name; the table knows it by its stored type, which is the name unless `storedAs` differs.
  */
-export interface Catalogue<Types extends EventTypes = EventTypes> {
+export interface Catalogue<out Types extends EventTypes = EventTypes> {
   /** Exists for the compiler only. */
   readonly '~types'?: Types
   /** All events, in the order they were defined. */
@@ -32,13 +32,12 @@ export interface Catalogue<Types extends EventTypes = EventTypes> {
    * Returns at once unless the schema itself is asynchronous, and the very same object when nothing had to change.
    * @throws UnreadablePayloadError (thrown or rejected) when the payload cannot be read.
    */
-  read(event: OutboxEvent): ReadEvent<Types> | undefined | Promise<ReadEvent<Types>>
+  // Typed by the catalogue it is called on, not by `Types`: a catalogue of some events must remain a `Catalogue`.
+  read<C extends Catalogue>(
+    this: C,
+    event: OutboxEvent,
+  ): CatalogueEvent<C> | undefined | Promise<CatalogueEvent<C>>
 }
-
-/** Any event of a catalogue, told apart by `type`. */
-export type ReadEvent<Types extends EventTypes> = {
-  [Name in keyof Types & string]: OutboxEvent<Name, Types[Name]['output']>
-}[keyof Types & string]
 
 /** The payload types of a catalogue. */
 export type TypesOf<C extends Catalogue> = NonNullable<C['~types']>

@@ -100,7 +100,7 @@ function write(walk: Walk, value: unknown, at: JsonStep | null, depth: number): 
 }
 
 // Neither a control character nor a quote, a backslash or a surrogate: storable, and its own JSON. That is nearly all
-// text, and asking here first makes encoding twice as fast.
+// text, and asking here first makes encoding a third faster.
 const PLAIN_TEXT = /^[\x20\x21\x23-\x5b\x5d-\ud7ff\ue000-\uffff]*$/
 
 function writeString(walk: Walk, text: string, at: JsonStep | null): void {

@@ -37,9 +37,10 @@ function inProperties(
   const others = node['additionalProperties']
   // `{ type: 'object' }` alone is any object.
   if (properties === null && others === undefined) return node['type'] === 'object'
-  if (key === '*') return [...Object.values(properties ?? {}), others].some((next) => down(next, rest))
+  const open = others === undefined || others === false ? [] : [others]
+  if (key === '*') return [...Object.values(properties ?? {}), ...open].some((next) => down(next, rest))
   if (properties !== null && Object.hasOwn(properties, key)) return down(properties[key], rest)
-  return node['patternProperties'] !== undefined || down(others, rest)
+  return node['patternProperties'] !== undefined || open.some((next) => down(next, rest))
 }
 
 function saysNothing(node: SchemaNode): boolean {

@@ -171,15 +171,20 @@ export class NotInTransactionError extends CommitpostError {
   }
 }
 
-/** Events with these ids are in the outbox already. Nothing of the statement was written. */
+/**
+ * Events with these ids are in the outbox already. Nothing of the statement was written. Where the database cannot tell
+ * which of a batch it was, all of them are named.
+ */
 export class DuplicateEventError extends CommitpostError {
   readonly eventIds: readonly string[]
 
   constructor(eventIds: readonly string[], options?: ErrorOptions) {
+    const which = eventIds.length === 1 ? 'event' : 'at least one of the events'
     super(
       'DUPLICATE_EVENT',
-      `Already published: event ${eventIds.join(', ')}. If this is a retry of the same publish, it had succeeded; ` +
-        'otherwise give each event an id of its own.',
+      `Already published: ${which} ${eventIds.join(', ')}. Nothing was written, and the transaction has failed: roll ` +
+        'it back. If this is a retry of the same publish, it had succeeded; otherwise give each event an id of its ' +
+        "own, or publish with onDuplicate: 'ignore'.",
       options,
     )
     this.eventIds = eventIds
@@ -212,7 +217,7 @@ export class SchemaVersionError extends CommitpostError {
     const advice =
       found !== null && found > needed
         ? 'Upgrade the commitpost package of this process.'
-        : 'Run `commitpost migrate` with a role that owns the schema.'
+        : 'Run `commitpost migrate up` with a role that owns the schema.'
     const is = found === null ? 'has no Commitpost schema' : `has Commitpost schema version ${found}`
     super(
       'SCHEMA_VERSION',

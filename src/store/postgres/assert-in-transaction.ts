@@ -24,8 +24,10 @@ export async function assertInTransaction(tx: PgTransaction): Promise<void> {
   }
 }
 
-/** The last status the server told the client: idle, in a transaction, or in a failed one. */
+/** What the server told the client with its last answer: idle, in a transaction, or in a failed one. */
 function reportedStatus(tx: PgTransaction): unknown {
+  // An error reaches the caller a moment before the status that goes with it: until then the old one is not trusted.
+  if (property(tx, 'readyForQuery') === false) return undefined
   const method = property(tx, 'getTransactionStatus')
   return typeof method === 'function' ? method.call(tx) : undefined
 }
@@ -41,7 +43,8 @@ async function probe(tx: PgTransaction): Promise<void> {
   }
 }
 
-function abortedTransaction(options?: ErrorOptions): CommitpostError {
+/** The error for a publish in a transaction that can only be rolled back. */
+export function abortedTransaction(options?: ErrorOptions): CommitpostError {
   return new CommitpostError(
     'TRANSACTION_ABORTED',
     'publish was called in a transaction that has already failed: an earlier statement was refused, so that nothing ' +

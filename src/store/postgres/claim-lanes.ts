@@ -3,31 +3,12 @@ import { byPosition } from './claim.ts'
 import { type PgPool, type RawRow, rawQuery, withClient } from './client.ts'
 import { RETURNING_CLAIMED, selectClaimed, toClaimedDelivery, wasHeld } from './event-row.ts'
 import { type QuotedSchema, sequenceName } from './identifiers.ts'
+import { ownedLanes } from './lane-sql.ts'
 import type { LowWaterBound } from './low-water.ts'
 
-// The lane rows are locked for the statement: a take-over waits for it, so that an owner whose lease ran out cannot
-// claim beside its successor. A row's lease never outlives its lane's.
-// Held rows (retries) run as long as nothing earlier of their key still waits. A fresh row of a key that has held rows
-// is parked behind them: it leaves the index of fresh rows, so that a blocked key is met once and not at every claim.
-// The scalar sub-selects stay what they are; an EXISTS might become a join whose order the planner gets wrong.
-const claimLanesSql = (schema: QuotedSchema): string => `
-  with open as materialized (
-    select s.id, case when s.generation = $7 then $6::bigint else 0 end as low_water
-      from ${schema}.outbox_subscription s
-     where s.id = $1 and s.paused_at is null and s.state = 'active'
-  ),
-  lease as materialized (select nextval(${sequenceName(schema, 'outbox_lease_token')}) as token),
-  mine as materialized (
-    select l.lane, l.until, w.turn
-      from unnest($4::smallint[], $5::bigint[]) with ordinality as w(lane, epoch, turn)
-     cross join lateral (
-       select l.lane, l.until from ${schema}.outbox_lane l
-        where l.subscription_id = (select id from open) and l.lane = w.lane and l.epoch = w.epoch and l.owner = $2
-          and l.until > clock_timestamp()
-          for update) l
-     order by w.turn
-  ),
-  due as materialized (
+// Held rows (retries) run as long as nothing earlier of their key still waits. The scalar sub-select stays what it is;
+// an EXISTS might become a join whose order the planner gets wrong.
+const dueRows = (schema: QuotedSchema): string => `
     select r.tid, r.id from mine m
      cross join lateral (
        select d.ctid as tid, d.id from ${schema}.outbox_delivery d
@@ -40,9 +21,9 @@ const claimLanesSql = (schema: QuotedSchema): string => `
                 limit 1) is null
         order by d.next_retry_at, d.id
         limit $3) r
-     limit $3
-  ),
-  fresh as materialized (
+     limit $3`
+
+const freshRows = (schema: QuotedSchema): string => `
     select r.tid, r.blocked from mine m
      cross join lateral (
        select d.ctid as tid,
@@ -55,8 +36,20 @@ const claimLanesSql = (schema: QuotedSchema): string => `
           and d.id >= (select low_water from open)
         order by d.id
         limit $3) r
-     limit $3
+     limit $3`
+
+// A row's lease never outlives its lane's: it takes the lane's time. A fresh row of a key that has held rows is parked
+// behind them: it leaves the index of fresh rows, so that a blocked key is met once and not at every claim.
+const claimLanesSql = (schema: QuotedSchema): string => `
+  with open as materialized (
+    select s.id, case when s.generation = $7 then $6::bigint else 0 end as low_water
+      from ${schema}.outbox_subscription s
+     where s.id = $1 and s.paused_at is null and s.state = 'active'
   ),
+  lease as materialized (select nextval(${sequenceName(schema, 'outbox_lease_token')}) as token),
+  mine as materialized (${ownedLanes(schema, { worker: '$2', lanes: '$4', epochs: '$5' })}),
+  due as materialized (${dueRows(schema)}),
+  fresh as materialized (${freshRows(schema)}),
   parked as (
     update ${schema}.outbox_delivery d
        set held = true, next_retry_at = 'infinity', updated_at = clock_timestamp()
@@ -95,7 +88,7 @@ export async function claimLanes(
     bound.generation,
   ]
   const rows = await withClient(pool, (client) => rawQuery(client, claimLanesSql(schema), values))
-  return rows.map((row) => toLaneDelivery(row, subscriptionId, workerId)).sort(byPosition)
+  return rows.map((row) => toLaneDelivery(row, subscriptionId, workerId)).toSorted(byPosition)
 }
 
 /** Maps a row to a delivery with what its runner has to know about the key. */

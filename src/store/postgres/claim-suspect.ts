@@ -3,6 +3,7 @@ import { toLaneDelivery } from './claim-lanes.ts'
 import { type PgPool, rawQuery, withClient } from './client.ts'
 import { RETURNING_CLAIMED, selectClaimed } from './event-row.ts'
 import { type QuotedSchema, sequenceName } from './identifiers.ts'
+import { ownedLanes } from './lane-sql.ts'
 
 // One suspect: the first that is due and, on an ordered subscription, in an owned lane with nothing of its key before
 // it, neither held nor in hand.
@@ -15,13 +16,7 @@ const claimSuspectSql = (schema: QuotedSchema): string => `
     select 0::smallint as lane, clock_timestamp() + $3 * interval '1 millisecond' as until
       from open o where o.lanes = 0
     union all
-    select l.lane, l.until
-      from unnest($4::smallint[], $5::bigint[]) as w(lane, epoch)
-     cross join lateral (
-       select l.lane, l.until from ${schema}.outbox_lane l
-        where l.subscription_id = (select id from open) and l.lane = w.lane and l.epoch = w.epoch and l.owner = $2
-          and l.until > clock_timestamp()
-          for update) l
+    select * from (${ownedLanes(schema, { worker: '$2', lanes: '$4', epochs: '$5' })}) owned
   ),
   pick as materialized (
     select r.tid, r.until from mine m

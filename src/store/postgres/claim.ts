@@ -62,7 +62,7 @@ export async function claim(
       bound.generation,
     ]),
   )
-  return rows.map((row) => toClaimedDelivery(row, subscriptionId, workerId)).sort(byPosition)
+  return rows.map((row) => toClaimedDelivery(row, subscriptionId, workerId)).toSorted(byPosition)
 }
 
 /** RETURNING promises no order. Positions are 64-bit numbers kept as text: the longer is the larger. */

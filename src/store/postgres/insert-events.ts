@@ -1,6 +1,7 @@
 import { defaultOrderingKey, type NewEvent } from '../../event/event.ts'
 import { CommitpostError, DuplicateEventError } from '../../runtime/errors.ts'
 import type { OnDuplicate } from '../publish-store.ts'
+import { abortedTransaction } from './assert-in-transaction.ts'
 import { driverErrorOf } from './driver-error.ts'
 import type { QuotedSchema } from './identifiers.ts'
 import type { PgTransaction } from './transaction.ts'
@@ -77,6 +78,7 @@ function explained(error: unknown, events: readonly NewEvent[], schema: QuotedSc
   if (found?.code === '23505' && isPrimaryKey(found.constraint)) {
     return new DuplicateEventError(duplicateIds(found.detail ?? found.message, events), { cause: error })
   }
+  if (found?.code === '25P02') return abortedTransaction({ cause: error })
   if (found?.code === '42P01') {
     return new CommitpostError(
       'SCHEMA_MISSING',

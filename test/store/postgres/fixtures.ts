@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
+import type { NewEvent } from '../../../src/event/event.ts'
 import { type QuotedSchema, quoteSchema } from '../../../src/store/postgres/identifiers.ts'
 import { migrateUp } from '../../../src/store/postgres/migrate.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
@@ -171,4 +172,22 @@ export async function makeDead(
   )
   const row = rows[0] as { id: string; position: string }
   return { letterId: row.id, position: row.position }
+}
+
+/** A complete event as the publisher hands it to the store. */
+export function newEvent(overrides: Partial<NewEvent> = {}): NewEvent {
+  return {
+    eventId: randomUUID(),
+    stream: 'shop.order',
+    type: 'OrderPlaced',
+    schemaVersion: 1,
+    aggregateType: 'order',
+    aggregateId: '1',
+    orderingKey: null,
+    sequenced: false,
+    payloadJson: '{}',
+    headers: {},
+    occurredAt: null,
+    ...overrides,
+  }
 }

@@ -157,7 +157,7 @@ describe('the status', () => {
     await expect(assertSchemaCurrent(db.pool, schema)).rejects.toMatchObject({
       code: 'SCHEMA_VERSION',
       found: null,
-      message: expect.stringContaining('commitpost migrate'),
+      message: expect.stringContaining('commitpost migrate up'),
     })
     await migrateUp(db.pool, { schema: db.schema })
     await expect(assertSchemaCurrent(db.pool, schema)).resolves.toBeUndefined()

@@ -82,7 +82,7 @@ describe('E6 transitions', () => {
 
   test('E6 a status outside the machine does not exist', async () => {
     expect(await refusal(set(`status = 'FAILED'`))).toBe('55000')
-    expect(await refusal(set('status = null'))).toBe('55000')
+    expect(await refusal(set('status = null'))).toBe('23502')
     const insert = `insert into outbox_delivery (subscription_id, lane, id, event_id, max_attempts, status)
       values (1, 0, 99, gen_random_uuid(), 1, 'FAILED')`
     expect(await refusal(db.pool.query(insert))).toBe('23514')

@@ -1,0 +1,50 @@
+import { CommitpostError } from '../runtime/errors.ts'
+import { textProperty } from '../runtime/property.ts'
+import { describeError } from '../runtime/text.ts'
+import { CliError, type ExitCode } from './cli-error.ts'
+import type { Messages } from './messages/messages.ts'
+import { redact } from './text/redact.ts'
+import { safeBlock } from './text/safe.ts'
+
+/** A failure in the form it is shown in: clean of passwords and of control characters. */
+export interface Failure {
+  readonly code: string
+  readonly message: string
+  readonly exitCode: ExitCode
+}
+
+const SQLSTATE = /^[0-9A-Z]{5}$/
+const MISSING_TABLES: ReadonlySet<string> = new Set(['42P01', '3F000'])
+
+/** Says what a thrown value means for the person at the terminal. */
+export function describeFailure(error: unknown, messages: Messages): Failure {
+  const { code, message, exitCode } = explain(error, messages)
+  return { code, message: redact(safeBlock(message)), exitCode }
+}
+
+/** The stack of an error and of its causes, for `--debug`. */
+export function stackOf(error: unknown): string {
+  const own = error instanceof Error ? (error.stack ?? String(error)) : String(error)
+  const cause = error instanceof Error && error.cause !== undefined ? `\ncaused by ${stackOf(error.cause)}` : ''
+  return redact(safeBlock(own + cause))
+}
+
+function explain(error: unknown, messages: Messages): Failure {
+  if (error instanceof CliError) {
+    return { code: error.code, message: error.explain(messages), exitCode: error.exitCode }
+  }
+  if (error instanceof CommitpostError) {
+    const remark = messages.errors.remark(error.code)
+    return { code: error.code, message: remark === null ? error.message : `${remark}\n${error.message}`, exitCode: 1 }
+  }
+  const code = textProperty(error, 'code') ?? ''
+  // Errors of the embedded server are written for people as they are.
+  if (code.startsWith('EMBEDDED_POSTGRES_')) return { code, message: describeError(error), exitCode: 1 }
+  if (MISSING_TABLES.has(code)) {
+    return { code: 'SCHEMA_MISSING', message: messages.errors.schemaMissing(describeError(error)), exitCode: 1 }
+  }
+  if (SQLSTATE.test(code)) {
+    return { code: 'DATABASE_ERROR', message: messages.errors.database(code, describeError(error)), exitCode: 1 }
+  }
+  return { code: 'INTERNAL', message: messages.errors.unexpected(describeError(error)), exitCode: 1 }
+}

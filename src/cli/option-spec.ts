@@ -1,0 +1,86 @@
+import { parseDuration } from '../runtime/duration.ts'
+import type { Localized } from './language.ts'
+import type { Messages } from './messages/messages.ts'
+
+/** A value read from the command line, or what is wrong with the text that was given. */
+export type Reading<Value> =
+  | { readonly ok: true; readonly value: Value }
+  | { readonly ok: false; readonly problem: string }
+
+/** One option or operand: how it is shown, and how its text becomes a value. */
+export interface OptionSpec<Value> {
+  /** What stands for the value in the help; null for a flag, which has none. */
+  readonly placeholder: string | null
+  readonly summary: Localized
+  /** Reads what was given after `name`; undefined where it was left out, an empty text for a flag that is there. */
+  read(given: string | undefined, name: string, messages: Messages): Reading<Value>
+}
+
+/** Options or operands by name. */
+export type OptionSpecs = Readonly<Record<string, OptionSpec<unknown>>>
+
+/** The values that a set of options is read to. */
+export type ValuesOf<Specs extends OptionSpecs> = {
+  readonly [Name in keyof Specs]: Specs[Name] extends OptionSpec<infer Value> ? Value : never
+}
+
+/** True where the option was given. */
+export function flag(summary: Localized): OptionSpec<boolean> {
+  return { placeholder: null, summary, read: (given) => ({ ok: true, value: given !== undefined }) }
+}
+
+/** Any text. */
+export function text(placeholder: string, summary: Localized): OptionSpec<string | undefined> {
+  return { placeholder, summary, read: (given) => ({ ok: true, value: given }) }
+}
+
+/** A text without which the command cannot run. */
+export function requiredText(placeholder: string, summary: Localized): OptionSpec<string> {
+  const read: OptionSpec<string>['read'] = (given, name, messages) =>
+    given === undefined || given.trim() === ''
+      ? { ok: false, problem: messages.usage.isRequired(name, summary) }
+      : { ok: true, value: given }
+  return { placeholder, summary, read }
+}
+
+/** A whole number of at least `least`. */
+export function wholeNumber(
+  placeholder: string,
+  least: number,
+  summary: Localized,
+): OptionSpec<number | undefined> {
+  const read: OptionSpec<number | undefined>['read'] = (given, name, messages) => {
+    if (given === undefined) return { ok: true, value: undefined }
+    const value = /^\d{1,15}$/.test(given) ? Number(given) : Number.NaN
+    if (value >= least) return { ok: true, value }
+    return { ok: false, problem: messages.usage.mustBeWholeNumber(name, least, given) }
+  }
+  return { placeholder, summary, read }
+}
+
+/** A length of time such as 20s or 5m, in milliseconds. */
+export function duration(placeholder: string, summary: Localized): OptionSpec<number | undefined> {
+  const read: OptionSpec<number | undefined>['read'] = (given, name, messages) => {
+    if (given === undefined) return { ok: true, value: undefined }
+    try {
+      const value = parseDuration(given)
+      if (value > 0) return { ok: true, value }
+    } catch {
+      // Said below, in the user's language.
+    }
+    return { ok: false, problem: messages.usage.mustBeDuration(name, given) }
+  }
+  return { placeholder, summary, read }
+}
+
+/** How often per second: 50 or 50/s. */
+export function rate(placeholder: string, most: number, summary: Localized): OptionSpec<number | undefined> {
+  const read: OptionSpec<number | undefined>['read'] = (given, name, messages) => {
+    if (given === undefined) return { ok: true, value: undefined }
+    const match = /^(\d{1,6}(?:\.\d+)?)(?:\/s)?$/.exec(given.trim())
+    const value = match === null ? 0 : Number(match[1])
+    if (value > 0 && value <= most) return { ok: true, value }
+    return { ok: false, problem: messages.usage.mustBeRate(name, most, given) }
+  }
+  return { placeholder, summary, read }
+}

@@ -1,0 +1,98 @@
+import type { ExitCode } from './cli-error.ts'
+import type { Command, CommandProcess } from './command.ts'
+import { describeFailure, stackOf } from './failure.ts'
+import { commandHelp, groupHelp } from './help.ts'
+import type { Language } from './language.ts'
+import { type Messages, messagesIn } from './messages/messages.ts'
+import { chooseLanguage, resolveGlobals } from './options.ts'
+import { hasOption, readValues, splitWords, usageError, valueOf, type Words } from './parse.ts'
+import type { Services } from './services.ts'
+import type { Terminal } from './terminal.ts'
+import { formatsIn } from './text/format.ts'
+import { suggest } from './text/suggest.ts'
+
+/** What a run of the program is made of. */
+export interface ProgramParts {
+  readonly commands: readonly Command[]
+  readonly services: Services
+  readonly terminal: Terminal
+  readonly process: CommandProcess
+}
+
+/** Finds the command, reads its options, runs it. Failures are printed, never thrown. */
+export async function runProgram(args: readonly string[], parts: ProgramParts): Promise<ExitCode> {
+  const words = splitWords(args, parts.commands)
+  const language = chooseLanguage(valueOf(words, 'lang'), parts.process.env)
+  const messages = messagesIn(language)
+  try {
+    return await runWords(words, language, messages, parts)
+  } catch (error) {
+    const failure = describeFailure(error, messages)
+    const { code, message } = failure
+    if (hasOption(words, 'json')) parts.terminal.note(JSON.stringify({ error: { code, message } }))
+    else parts.terminal.note(`${parts.terminal.style('bad', messages.errors.title(code))} ${message}`)
+    if (hasOption(words, 'debug')) parts.terminal.note(stackOf(error))
+    return failure.exitCode
+  }
+}
+
+async function runWords(
+  words: Words,
+  language: Language,
+  messages: Messages,
+  parts: ProgramParts,
+): Promise<ExitCode> {
+  const { terminal, services, process } = parts
+  const found = findCommand(words, parts.commands)
+  const helpParts = { terminal, language, messages }
+  if (found === null) {
+    if (hasOption(words, 'help')) return printed(terminal, groupHelp(groupOf(words, parts), inGroup(words, parts), helpParts))
+    throw unknownCommand(words, parts, messages)
+  }
+  if (hasOption(words, 'help')) return printed(terminal, commandHelp(found, helpParts))
+  const { globals, values } = readValues(words, found, messages)
+  return found.run({
+    values,
+    globals: resolveGlobals(globals, process.env),
+    terminal,
+    language,
+    messages,
+    formats: formatsIn(language),
+    services,
+    process,
+  })
+}
+
+function findCommand({ positionals }: Words, commands: readonly Command[]): Command | null {
+  const path = positionals.join(' ')
+  return commands.find(({ name }) => path === name || path.startsWith(`${name} `)) ?? null
+}
+
+/** The first word, where it is the beginning of several commands: `dlq`. Empty for the whole program. */
+function groupOf({ positionals }: Words, { commands }: ProgramParts): string {
+  const first = positionals[0]
+  return first !== undefined && commands.some(({ name }) => name.startsWith(`${first} `)) ? first : ''
+}
+
+function inGroup(words: Words, parts: ProgramParts): readonly Command[] {
+  const group = groupOf(words, parts)
+  return group === '' ? parts.commands : parts.commands.filter(({ name }) => name.startsWith(`${group} `))
+}
+
+function unknownCommand(words: Words, parts: ProgramParts, messages: Messages): Error {
+  const group = groupOf(words, parts)
+  const given = words.positionals.slice(0, group === '' ? 1 : 2).join(' ')
+  const candidates = inGroup(words, parts).map(({ name }) => name)
+  if (given === group) return usageError([messages.usage.incomplete(group, candidates)], group)
+  const near = suggest(given, group === '' ? firstWordsAndNames(candidates) : candidates)
+  return usageError([messages.usage.unknownCommand(given, near)], group)
+}
+
+function firstWordsAndNames(names: readonly string[]): readonly string[] {
+  return [...new Set(names.flatMap((name) => [name.split(' ')[0] as string, name]))]
+}
+
+function printed(terminal: Terminal, text: string): ExitCode {
+  terminal.print(text)
+  return 0
+}

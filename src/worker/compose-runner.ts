@@ -1,0 +1,178 @@
+import type { ClaimedDelivery, DeliveryOutcome, Settlement } from '../delivery/delivery.ts'
+import { createDispatcher, type EventDispatcher } from '../dispatch/dispatcher.ts'
+import type { ContextServices } from '../dispatch/handler.ts'
+import type { Catalogue } from '../event/catalogue.ts'
+import type { OutboxEvent } from '../event/event.ts'
+import type { Logger } from '../observe/logger.ts'
+import type { Observer } from '../observe/worker-events.ts'
+import type { Backlog } from '../queue/backlog.ts'
+import { FifoBacklog } from '../queue/fifo-backlog.ts'
+import { Hand, type LeaseLimits } from '../queue/hand.ts'
+import { KeyBacklog } from '../queue/key-backlog.ts'
+import { LaneSource } from '../queue/lane-source.ts'
+import { heartbeatEveryMs } from '../queue/lease-keeper.ts'
+import type { Ended } from '../queue/report.ts'
+import { Runner } from '../queue/runner.ts'
+import { type DeliverySource, UnorderedSource } from '../queue/source.ts'
+import { Unparker } from '../queue/unparker.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { SoloGate } from '../runtime/gate.ts'
+import type { Random } from '../runtime/random.ts'
+import { createClassify } from '../settle/classify.ts'
+import { decide } from '../settle/decide.ts'
+import { Settler } from '../settle/settler.ts'
+import type { LaneDelivery } from '../store/queue-store.ts'
+import type { WorkerStore } from '../store/store.ts'
+import type { RegisteredSubscription } from '../store/subscription-store.ts'
+import { noHandlerDelayMs } from './no-handler.ts'
+import type { ResolvedSubscription } from './resolve-subscription.ts'
+
+/** What all subscriptions of one worker share. */
+export interface WorkerEnvironment {
+  readonly store: WorkerStore
+  readonly workerId: string
+  readonly limits: LeaseLimits
+  readonly catalogue: Catalogue
+  readonly services: ContextServices<ClaimedDelivery>
+  readonly gate: SoloGate
+  readonly clock: Clock
+  readonly random: Random
+  readonly observer: Observer
+  readonly logger: Logger
+  /** Aborts when results that cannot be written are to be given up. */
+  readonly giveUp: AbortSignal
+  /** Told after every attempt: what it published is committed by now, if it is. */
+  onAttemptEnded(): void
+}
+
+/** A subscription at work. */
+export interface RunningSubscription {
+  readonly runner: Runner<ClaimedDelivery> | Runner<LaneDelivery>
+  /** Resolves when everything that has ended is written down, or given up, and what waited for it is let go. */
+  flush(): Promise<void>
+}
+
+/** Puts a subscription's parts together: source, backlog, dispatcher, settler, runner. */
+export function composeRunner(
+  env: WorkerEnvironment,
+  resolved: ResolvedSubscription,
+  registered: RegisteredSubscription,
+): RunningSubscription {
+  return registered.lanes === 0
+    ? composeUnordered(env, resolved, registered)
+    : composeOrdered(env, resolved, registered)
+}
+
+function composeUnordered(
+  env: WorkerEnvironment,
+  resolved: ResolvedSubscription,
+  { id }: RegisteredSubscription,
+): RunningSubscription {
+  const taker = { subscriptionId: id, workerId: env.workerId, leaseMs: env.limits.leaseMs }
+  return compose<ClaimedDelivery>(env, resolved, {
+    id,
+    hand: new Hand(env.limits),
+    backlog: new FifoBacklog(),
+    source: new UnorderedSource(env.store, taker, env.clock),
+    afterSettled: () => {},
+    idle: async () => {},
+  })
+}
+
+function composeOrdered(
+  env: WorkerEnvironment,
+  resolved: ResolvedSubscription,
+  { id }: RegisteredSubscription,
+): RunningSubscription {
+  const { store, clock, random, limits, workerId, observer } = env
+  const { onDead, name } = resolved.definition
+  const hand = new Hand<LaneDelivery>(limits)
+  const source = new LaneSource({
+    store,
+    clock,
+    random,
+    options: { subscriptionId: id, workerId, ...limits },
+    shareEveryMs: heartbeatEveryMs(limits.leaseMs),
+    countInHand: (lane) => hand.countLane(lane),
+  })
+  const unparker = new Unparker({
+    store,
+    subscriptionId: id,
+    onDead,
+    onUnparked: () => running.runner.wake(),
+    onError: (error) => observer({ kind: 'error', during: 'unpark', error, subscription: name }),
+  })
+  const running = compose<LaneDelivery>(env, resolved, {
+    id,
+    hand,
+    backlog: new KeyBacklog(onDead),
+    source,
+    afterSettled: (written) => unparker.settled(written),
+    idle: () => unparker.idle(),
+  })
+  return running
+}
+
+interface KindParts<Delivery extends ClaimedDelivery> {
+  readonly id: number
+  readonly hand: Hand<Delivery>
+  readonly backlog: Backlog<Delivery>
+  readonly source: DeliverySource<Delivery>
+  afterSettled(written: readonly Ended<Delivery>[]): void
+  /** Resolves when what `afterSettled` began is done. */
+  idle(): Promise<void>
+}
+
+function compose<Delivery extends ClaimedDelivery>(
+  env: WorkerEnvironment,
+  resolved: ResolvedSubscription,
+  { id, idle, ...kind }: KindParts<Delivery>,
+): { readonly runner: Runner<Delivery>; flush(): Promise<void> } {
+  const { definition, retry } = resolved
+  const { clock, random, observer, limits, store } = env
+  const settler = new Settler<Ended<Delivery>>({
+    settle: (batch) => store.settle(batch),
+    clock,
+    random,
+    batchSize: resolved.batchSize,
+    giveUp: env.giveUp,
+    onSettled: (batch, report, again) => runner.settled(batch, report, again),
+    onGivenUp: (batch, error) => runner.gaveUp(batch, error),
+    onOutage: (error) => observer({ kind: 'error', during: 'settle', error, subscription: definition.name }),
+  })
+  const runner = new Runner<Delivery>({
+    ...env,
+    ...kind,
+    subscription: { id, name: definition.name },
+    options: { ...resolved, marginMs: limits.marginMs, tendEveryMs: heartbeatEveryMs(limits.leaseMs) },
+    handlers: dispatcherOf<Delivery>(env, resolved),
+    results: settler,
+    decide: (delivery: Delivery, outcome: DeliveryOutcome): Settlement => {
+      env.onAttemptEnded()
+      return decide(delivery, outcome, retry, random)
+    },
+  })
+  return { runner, flush: async () => void (await settler.flush(), await idle()) }
+}
+
+function dispatcherOf<Delivery extends ClaimedDelivery>(
+  env: WorkerEnvironment,
+  resolved: ResolvedSubscription,
+): EventDispatcher<Delivery> {
+  const { catalogue, clock, logger, observer, services } = env
+  const { definition, handlers, middleware, timeoutMs } = resolved
+  return createDispatcher<Delivery>({
+    subscription: definition.name,
+    handlers,
+    middleware,
+    timeoutMs,
+    clock,
+    logger,
+    observer,
+    services,
+    classify: createClassify(clock, resolved.classify),
+    // A type that is not in the catalogue is handed over as stored: for '*', or to be refused for want of a handler.
+    reader: { read: (event: OutboxEvent) => catalogue.read(event) ?? event },
+    onNoHandler: (event) => noHandlerDelayMs(event, { definition, catalogue, now: clock.now() }),
+  })
+}

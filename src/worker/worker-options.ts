@@ -1,0 +1,103 @@
+import type { Observer } from '../observe/worker-events.ts'
+import type { Logger } from '../observe/logger.ts'
+import { oneOfProblem, wholeNumberProblem } from './option-checks.ts'
+
+/** How a worker goes about its work. */
+export interface WorkerOptions {
+  /**
+   * How long a lease lasts, in milliseconds. Heartbeats extend it three times in that time, so it does not limit
+   * handlers; it is how long the work of a worker that vanished lies idle.
+   * @default 30_000
+   */
+  readonly leaseMs?: number
+  /**
+   * How long `stop` waits for running handlers before it aborts their signals, in milliseconds.
+   * @default 30_000
+   */
+  readonly drainMs?: number
+  /**
+   * What to do with events that no subscription takes: report them, or keep a dead letter of each as well.
+   * @default 'report'
+   */
+  readonly unmatched?: 'report' | 'dead-letter'
+  /**
+   * Told of everything the worker does.
+   * @default nobody
+   */
+  readonly observers?: readonly Observer[]
+  /**
+   * Gets a line for everything the worker does, and is behind `ctx.log`.
+   * @default the outbox's
+   */
+  readonly logger?: Logger
+  /**
+   * This worker's name in the tables and logs. No two that run at the same time may share one.
+   * @default host, process and a random tail
+   */
+  readonly workerId?: string
+  /**
+   * How often to look for what vanished workers left, in milliseconds.
+   * @default 1_000
+   */
+  readonly housekeepingMs?: number
+  /**
+   * True lets the database wake the worker, where it can; false leaves it to polling and `outbox.wake()`.
+   * @default true
+   */
+  readonly listen?: boolean
+  /**
+   * True stops the worker on SIGTERM and SIGINT, and ends the process at once on the second one.
+   * @default false
+   */
+  readonly handleSignals?: boolean
+}
+
+/** Worker options with every default filled in. */
+export interface ResolvedWorkerOptions {
+  readonly leaseMs: number
+  readonly marginMs: number
+  readonly drainMs: number
+  readonly unmatched: 'report' | 'dead-letter'
+  readonly observers: readonly Observer[]
+  readonly workerId: string | null
+  readonly housekeepingMs: number
+  readonly listen: boolean
+  readonly handleSignals: boolean
+}
+
+const SHORTEST_LEASE_MS = 100
+const LONGEST_LEASE_MS = 3_600_000
+const LONGEST_DRAIN_MS = 86_400_000
+/** The share of a lease that is not used: for statements under way and clocks that drift. */
+const MARGIN = 0.1
+
+/** What is wrong with a worker's options, all of it. */
+export function workerProblems(options: WorkerOptions): readonly string[] {
+  const { workerId, observers = [] } = options
+  return [
+    wholeNumberProblem('leaseMs', options.leaseMs, SHORTEST_LEASE_MS, LONGEST_LEASE_MS),
+    wholeNumberProblem('drainMs', options.drainMs, 0, LONGEST_DRAIN_MS),
+    wholeNumberProblem('housekeepingMs', options.housekeepingMs, 10, LONGEST_LEASE_MS),
+    oneOfProblem('unmatched', options.unmatched, ['report', 'dead-letter']),
+    workerId === undefined || (typeof workerId === 'string' && workerId.trim() !== '')
+      ? null
+      : 'workerId must be text that is not empty',
+    observers.every((observer) => typeof observer === 'function') ? null : 'observers must be functions',
+  ].filter((problem) => problem !== null)
+}
+
+/** Fills in the defaults. The caller has seen to it that there are no problems. */
+export function resolveWorkerOptions(options: WorkerOptions): ResolvedWorkerOptions {
+  const leaseMs = options.leaseMs ?? 30_000
+  return {
+    leaseMs,
+    marginMs: leaseMs * MARGIN,
+    drainMs: options.drainMs ?? 30_000,
+    unmatched: options.unmatched ?? 'report',
+    observers: options.observers ?? [],
+    workerId: options.workerId ?? null,
+    housekeepingMs: options.housekeepingMs ?? 1_000,
+    listen: options.listen ?? true,
+    handleSignals: options.handleSignals ?? false,
+  }
+}

@@ -1,0 +1,92 @@
+import pg from 'pg'
+import { type Clock, systemClock } from '../../src/runtime/clock.ts'
+import { quoteSchema } from '../../src/store/postgres/identifiers.ts'
+import { PostgresWorkerStore } from '../../src/store/postgres/worker-store.ts'
+import type { WorkerStore } from '../../src/store/store.ts'
+import { createOutboxDatabase, type OutboxDatabase, one } from '../store/postgres/fixtures.ts'
+import { eventually } from '../support/program.ts'
+import { SteppingPool } from './stepping-pool.ts'
+
+/** A worker whose statements can be watched and held. */
+export interface SteppedWorker {
+  readonly store: WorkerStore
+  readonly pool: SteppingPool
+}
+
+/** A migrated schema with connections that have names, so that a test can see which of them waits for a lock. */
+export interface Hazard extends AsyncDisposable {
+  readonly db: OutboxDatabase
+  /** A connection of its own. */
+  connect(name: string): Promise<pg.Client>
+  /** A worker's store on connections of its own. */
+  worker(name: string, clock?: Clock): SteppedWorker
+  /** Resolves as soon as a connection of that name waits for a lock. */
+  untilBlocked(name: string): Promise<void>
+}
+
+/** Sets a schema up; `await using` takes it down with everything that was opened. */
+export async function hazard(): Promise<Hazard> {
+  const db = await createOutboxDatabase()
+  const open: (() => Promise<void>)[] = []
+  const options = (name: string): pg.PoolConfig => ({
+    connectionString: db.url,
+    application_name: `${db.schema} ${name}`,
+  })
+  return {
+    db,
+    async connect(name) {
+      const client = new pg.Client(options(name))
+      client.on('error', () => undefined)
+      await client.connect()
+      open.push(() => client.end())
+      return client
+    },
+    worker(name, clock = systemClock) {
+      const pool = new SteppingPool(new pg.Pool(options(name)))
+      open.push(() => pool.end())
+      return {
+        pool,
+        store: new PostgresWorkerStore({ pool, own: false }, quoteSchema(db.schema), clock),
+      }
+    },
+    untilBlocked: (name) =>
+      eventually(`${name} waits for a lock`, () =>
+        one<boolean>(
+          db.pool,
+          `select exists (select 1 from pg_stat_activity
+                           where application_name = $1 and wait_event_type = 'Lock')`,
+          [`${db.schema} ${name}`],
+        ),
+      ),
+    async [Symbol.asyncDispose]() {
+      for (const close of open) await close()
+      await db.drop()
+    },
+  }
+}
+
+/** Publishes events in the given order by one plain INSERT, one aggregate id each. */
+export async function publish(
+  client: Pick<pg.Pool | pg.Client | pg.PoolClient, 'query'>,
+  aggregateIds: readonly string[],
+  { type = 'ThingHappened', stream = 'things' }: { readonly type?: string; readonly stream?: string } = {},
+): Promise<void> {
+  await client.query(
+    `insert into outbox_event (stream, event_type, aggregate_type, aggregate_id, payload)
+     select $2, $3, 'thing', a.id, '{}' from unnest($1::text[]) with ordinality as a(id, n) order by a.n`,
+    [aggregateIds, stream, type],
+  )
+}
+
+/** The leases of a worker end now, as if its time had passed on the database's clock. */
+export async function lapse(db: OutboxDatabase, workerId: string): Promise<void> {
+  await db.pool.query(
+    `update outbox_delivery set locked_until = clock_timestamp() - interval '1 ms' where locked_by = $1`,
+    [workerId],
+  )
+  await db.pool.query(
+    `update outbox_lane set until = clock_timestamp() - interval '1 ms' where owner = $1`,
+    [workerId],
+  )
+  await db.pool.query('delete from outbox_worker where worker_id = $1', [workerId])
+}
