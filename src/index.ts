@@ -1,1 +1,96 @@
-export {}
+export type { DeadLetters, OperatorAct } from './dead-letter/dead-letters.ts'
+export type { ClaimedDelivery, DeliveryFailure, DeliveryStatus, Lease } from './delivery/delivery.ts'
+export { FAILURE_MEANINGS, type OwnFailureCode } from './delivery/failure.ts'
+export { createDispatcher, type EventDispatcher } from './dispatch/dispatcher.ts'
+export type { Handler, HandlerContext, HandlerMap, Middleware, Once } from './dispatch/handler.ts'
+export type { DispatcherOptions, EventReader } from './dispatch/options.ts'
+export type {
+  Catalogue,
+  CatalogueEvent,
+  EventName,
+  EventsByName,
+  PayloadInput,
+  PayloadOutput,
+} from './event/catalogue.ts'
+export {
+  assertCompatible,
+  type CatalogueCheck,
+  checkCatalogue,
+  IncompatibleCatalogueError,
+} from './event/check-catalogue.ts'
+export { type CatalogueFinding, compareCatalogues } from './event/compare-catalogues.ts'
+export { defineEvents } from './event/define-events.ts'
+export {
+  type CatalogueOptions,
+  type EventDefinition,
+  type Refusal,
+  type SensitivePath,
+  type Sink,
+  type Upcaster,
+  upcastFrom,
+} from './event/definition.ts'
+export { describeCatalogue, snapshotText } from './event/describe-catalogue.ts'
+export {
+  type EnvelopeFields,
+  type EventEnvelope,
+  fromEnvelope,
+  InvalidEnvelopeError,
+  toEnvelope,
+} from './event/envelope.ts'
+export { type EventProblem, InvalidEventError, UnreadablePayloadError } from './event/errors.ts'
+export type { EventHeaders, JsonObject, JsonValue, NewEvent, OutboxEvent } from './event/event.ts'
+export { maskEvent, maskPayload } from './event/mask-payload.ts'
+export type { EventKind, NameRule } from './event/names.ts'
+export { type StandardSchemaV1, unchecked } from './event/standard-schema.ts'
+export { logObserver } from './observe/log-observer.ts'
+export { jsonLineLogger, type Logger, silentLogger } from './observe/logger.ts'
+export type { AttemptInfo, Observer, WorkerEvent } from './observe/worker-events.ts'
+export { createOutbox, type Outbox, type OutboxOptions } from './outbox.ts'
+export { chained } from './publish/chained.ts'
+export type { BatchInput, EventBus, EventDetails, PublishInput, PublishOptions } from './publish/event-bus.ts'
+export {
+  type ClientOf,
+  type InTransactionOptions,
+  inTransaction,
+  type PooledTransaction,
+  type TransactionPool,
+} from './publish/in-transaction.ts'
+export type { Transaction } from './publish/transaction.ts'
+export { type Clock, systemClock } from './runtime/clock.ts'
+export type { Duration } from './runtime/duration.ts'
+export {
+  CommitpostError,
+  type CommitpostErrorCode,
+  DuplicateEventError,
+  HandlerTimeoutError,
+  InvalidOptionsError,
+  LeaseLostError,
+  NonRetryableError,
+  NotFoundError,
+  NotInTransactionError,
+  RetryLaterError,
+  SchemaVersionError,
+  SubscriptionConflictError,
+  UnknownOutcomeError,
+  WorkerStoppingError,
+} from './runtime/errors.ts'
+export type { Ids } from './runtime/ids.ts'
+export type { Random } from './runtime/random.ts'
+export { type Backoff, exponential, fixed, schedule } from './settle/backoff.ts'
+export { createClassify, type ErrorClassifier } from './settle/classify.ts'
+export type { AttemptRecord, DeadLetter, DeadLetterQuery } from './store/dead-letter-store.ts'
+export type { SubscriptionStatus } from './store/inspect-store.ts'
+export type { OutboxStore, WorkerStore } from './store/store.ts'
+export type { OrderBy, StartFrom } from './store/subscription-store.ts'
+export { runUntilSignal, stopOnSignals } from './worker/signals.ts'
+export {
+  type ExhaustiveHandlers,
+  exhaustive,
+  type Subscription,
+  type SubscriptionContext,
+  type SubscriptionHandlers,
+  type SubscriptionOptions,
+  subscription,
+} from './worker/subscription.ts'
+export type { StopOptions, Worker } from './worker/worker.ts'
+export type { WorkerOptions } from './worker/worker-options.ts'

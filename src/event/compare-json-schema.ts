@@ -39,8 +39,8 @@ interface Comparison {
   readonly before: SchemaNode
   readonly after: SchemaNode
   readonly findings: SchemaFinding[]
-  /** Pairs of references being compared: recursive schemas end here. */
-  readonly open: Set<string>
+  /** Pairs of references compared so far: each is told of once, and recursive schemas come to an end. */
+  readonly seen: Set<string>
 }
 
 type Path = readonly (string | number)[]
@@ -50,20 +50,19 @@ type Path = readonly (string | number)[]
  * deployment old code reads new ones. Knows the part of JSON Schema that schema libraries write for payloads.
  */
 export function compareJsonSchemas(before: SchemaNode, after: SchemaNode): readonly SchemaFinding[] {
-  const comparison: Comparison = { before, after, findings: [], open: new Set() }
+  const comparison: Comparison = { before, after, findings: [], seen: new Set(['# #']) }
   compareNodes(comparison, before, after, [])
   return comparison.findings
 }
 
 function compareNodes(comparison: Comparison, before: unknown, after: unknown, path: Path): void {
   const key = `${refOf(before)} ${refOf(after)}`
-  if (comparison.open.has(key)) return
-  if (key !== ' ') comparison.open.add(key)
+  if (comparison.seen.has(key)) return
+  if (key !== ' ') comparison.seen.add(key)
   const old = variantsOf(comparison.before, before)
   const now = variantsOf(comparison.after, after)
   if (old.length === 1 && now.length === 1) compareSingle(comparison, old[0] ?? {}, now[0] ?? {}, path)
   else compareVariants(comparison, old, now, path)
-  if (key !== ' ') comparison.open.delete(key)
 }
 
 function compareSingle(comparison: Comparison, before: SchemaNode, after: SchemaNode, path: Path): void {

@@ -64,14 +64,21 @@ export async function inTransaction<Pool extends TransactionPool, Result>(
   work: (tx: ClientOf<Pool>) => Promise<Result>,
   options: InTransactionOptions = {},
 ): Promise<Result> {
-  const { begin, retries, clock, random } = resolveOptions(options)
+  const resolved = resolveOptions(options)
   // The type of the pool says what its connect gives; TypeScript cannot follow that through the overloads.
-  const run = work as (tx: PooledTransaction) => Promise<Result>
+  const result = await runUntilCommitted(pool, work as (tx: PooledTransaction) => Promise<Result>, resolved)
+  await runAfterCommit(options.afterCommit)
+  return result
+}
+
+async function runUntilCommitted<Result>(
+  pool: TransactionPool,
+  work: (tx: PooledTransaction) => Promise<Result>,
+  { begin, retries, clock, random }: ResolvedOptions,
+): Promise<Result> {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      const result = await runOnce(pool, begin, run)
-      await runAfterCommit(options.afterCommit)
-      return result
+      return await runOnce(pool, begin, work)
     } catch (error) {
       if (attempt > retries || !isTransient(error)) throw error
       // Full jitter: those who collided must not come back together.

@@ -107,12 +107,12 @@ export class ClaimLoop {
 
   /** Pauses, but not from tending: a long poll must not cost the worker its lanes. */
   async #pause(ms: number): Promise<void> {
-    const { clock, options, tend } = this.#parts
+    const { clock, options } = this.#parts
     const untilMs = clock.monotonicMs() + ms
     for (let leftMs = ms; leftMs > 0; leftMs = untilMs - clock.monotonicMs()) {
       const rung = await this.#news.wait(Math.min(leftMs, options.tendEveryMs), this.#stop.signal)
       if (rung || this.#stop.signal.aborted) return
-      if (leftMs > options.tendEveryMs) await tend()
+      if (leftMs > options.tendEveryMs) await this.#parts.tend()
     }
   }
 }

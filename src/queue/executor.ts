@@ -78,19 +78,16 @@ export class Executor<Delivery extends ClaimedDelivery> {
   async #loop(): Promise<void> {
     const { backlog, gate } = this.#parts
     this.#loops += 1
-    try {
-      while (backlog.ready > 0 && (gate.tryEnter() || (await gate.enter(this.#closing.signal)))) {
-        try {
-          const held = backlog.next()
-          const result = held === null ? undefined : this.#run(held)
-          if (result !== undefined) await result
-        } finally {
-          gate.leave()
-        }
-        if (this.#turnIsOver()) await this.#yieldTurn()
+    while (backlog.ready > 0 && (gate.tryEnter() || (await gate.enter(this.#closing.signal)))) {
+      try {
+        const held = backlog.next()
+        const result = held === null ? undefined : this.#run(held)
+        if (result !== undefined) await result
+      } catch (error) {
+        this.#parts.onFault(error)
       }
-    } catch (error) {
-      this.#parts.onFault(error)
+      gate.leave()
+      if (this.#turnIsOver()) await this.#yieldTurn()
     }
     this.#loops -= 1
     if (this.#loops === 0 && backlog.ready === 0) this.#parts.onIdle()

@@ -124,7 +124,7 @@ export class LaneSource implements DeliverySource<LaneDelivery> {
     const busy = [...this.#lanes.values()]
       .filter((lane) => !lane.draining)
       .map((lane) => ({ lane, inHand: this.#parts.countInHand(lane.lane) }))
-      .sort((a, b) => a.inHand - b.inHand)
+      .toSorted((a, b) => a.inHand - b.inHand)
     return busy.slice(0, Math.max(0, busy.length - fairShare)).map(({ lane }) => lane)
   }
 

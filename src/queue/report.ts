@@ -30,7 +30,12 @@ export function tellSettled(
       return observer({ kind: 'dead', failure: settlement.failure, durationMs, ...info })
     case 'release': {
       const { delayMs } = settlement
-      return observer({ kind: 'released', why: delayMs === 0 ? 'interrupted' : 'postponed', delayMs, ...info })
+      return observer({
+        kind: 'released',
+        why: delayMs === 0 ? 'interrupted' : 'postponed',
+        delayMs,
+        ...info,
+      })
     }
     case 'park':
       // Waiting its turn is the daily life of an ordered event and nothing to tell.

@@ -47,7 +47,8 @@ export class SuspectQuarantine {
     entered.abort()
     patience.unlink()
     await timeIsUp
-    this.#patienceMs = leave === null ? Math.min(this.#patienceMs * 2, LONGEST_PATIENCE_MS) : FIRST_PATIENCE_MS
+    this.#patienceMs =
+      leave === null ? Math.min(this.#patienceMs * 2, LONGEST_PATIENCE_MS) : FIRST_PATIENCE_MS
     return leave
   }
 }

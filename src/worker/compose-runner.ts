@@ -47,7 +47,7 @@ export interface WorkerEnvironment {
 
 /** A subscription at work. */
 export interface RunningSubscription {
-  readonly runner: Runner<ClaimedDelivery> | Runner<LaneDelivery>
+  readonly runner: Runner | Runner<LaneDelivery>
   /** Resolves when everything that has ended is written down, or given up, and what waited for it is let go. */
   flush(): Promise<void>
 }
@@ -126,7 +126,7 @@ interface KindParts<Delivery extends ClaimedDelivery> {
 function compose<Delivery extends ClaimedDelivery>(
   env: WorkerEnvironment,
   resolved: ResolvedSubscription,
-  { id, idle, ...kind }: KindParts<Delivery>,
+  kind: KindParts<Delivery>,
 ): { readonly runner: Runner<Delivery>; flush(): Promise<void> } {
   const { definition, retry } = resolved
   const { clock, random, observer, limits, store } = env
@@ -143,7 +143,7 @@ function compose<Delivery extends ClaimedDelivery>(
   const runner = new Runner<Delivery>({
     ...env,
     ...kind,
-    subscription: { id, name: definition.name },
+    subscription: { id: kind.id, name: definition.name },
     options: { ...resolved, marginMs: limits.marginMs, tendEveryMs: heartbeatEveryMs(limits.leaseMs) },
     handlers: dispatcherOf<Delivery>(env, resolved),
     results: settler,
@@ -152,7 +152,11 @@ function compose<Delivery extends ClaimedDelivery>(
       return decide(delivery, outcome, retry, random)
     },
   })
-  return { runner, flush: async () => void (await settler.flush(), await idle()) }
+  const flush = async (): Promise<void> => {
+    await settler.flush()
+    await kind.idle()
+  }
+  return { runner, flush }
 }
 
 function dispatcherOf<Delivery extends ClaimedDelivery>(

@@ -43,8 +43,11 @@ async function once<Handle, Result>(
 }
 
 /** A pool connects and cannot be released; a client that was connected by hand counts no other clients. */
-function isPool(handle: unknown): handle is TransactionPool & typeof handle {
-  if (typeof property(handle, 'connect') !== 'function' || typeof property(handle, 'release') === 'function') {
+function isPool(handle: unknown): handle is TransactionPool {
+  if (
+    typeof property(handle, 'connect') !== 'function' ||
+    typeof property(handle, 'release') === 'function'
+  ) {
     return false
   }
   return typeof property(handle, 'query') !== 'function' || typeof property(handle, 'totalCount') === 'number'

@@ -48,7 +48,10 @@ export class Housekeeping {
 
   constructor(parts: HousekeepingParts) {
     this.#parts = parts
-    this.#outage = new Outage({ random: parts.random, onBegin: (error) => this.#failed('housekeeping', error) })
+    this.#outage = new Outage({
+      random: parts.random,
+      onBegin: (error) => this.#failed('housekeeping', error),
+    })
     this.active = new Promise((resolve) => {
       this.#joined = resolve
     })
@@ -91,7 +94,9 @@ export class Housekeeping {
     const { store, subscriptions } = this.#parts
     const report = await store.recover(subscriptions.map(({ subscriptionId }) => subscriptionId))
     if (report.returned > 0) this.#tellRecovered(report)
-    const suspected = subscriptions.filter(({ subscriptionId }) => (report.suspects.get(subscriptionId) ?? 0) > 0)
+    const suspected = subscriptions.filter(
+      ({ subscriptionId }) => (report.suspects.get(subscriptionId) ?? 0) > 0,
+    )
     if (suspected.length === 0 || this.#suspects !== null) return
     // Not awaited here: a suspect may take its time, and others may need what this loop does.
     this.#suspects = this.#runSuspects(suspected).finally(() => {

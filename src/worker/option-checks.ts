@@ -2,13 +2,13 @@
 export function wholeNumberProblem(name: string, value: unknown, least: number, most: number): string | null {
   if (value === undefined) return null
   const isFine = Number.isSafeInteger(value) && Number(value) >= least && Number(value) <= most
-  return isFine ? null : `${name} must be a whole number from ${least} to ${most}, but is ${String(value)}`
+  return isFine ? null : `${name} must be a whole number from ${least} to ${most}, but is ${shown(value)}`
 }
 
 /** What is wrong with an optional choice, as a sentence; null if nothing is. */
 export function oneOfProblem(name: string, value: unknown, choices: readonly string[]): string | null {
   if (value === undefined || choices.some((choice) => choice === value)) return null
-  return `${name} must be one of ${choices.map((choice) => `'${choice}'`).join(', ')}, but is ${String(value)}`
+  return `${name} must be one of ${choices.map((choice) => `'${choice}'`).join(', ')}, but is ${shown(value)}`
 }
 
 /** What is wrong with an optional list of patterns, as a sentence; null if nothing is. */
@@ -17,4 +17,8 @@ export function patternListProblem(name: string, value: unknown): string | null 
   const isList = Array.isArray(value) && value.length > 0
   const isFine = isList && value.every((pattern) => typeof pattern === 'string' && pattern !== '')
   return isFine ? null : `${name} must be a list of at least one stream name or pattern`
+}
+
+function shown(value: unknown): string {
+  return typeof value === 'number' ? String(value) : (JSON.stringify(value) ?? typeof value)
 }

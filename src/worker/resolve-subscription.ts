@@ -3,7 +3,12 @@ import { DEFAULT_HANDLER_TIMEOUT_MS, dispatcherProblems } from '../dispatch/opti
 import type { Catalogue } from '../event/catalogue.ts'
 import { patternMatcher } from '../event/pattern.ts'
 import type { ErrorClassifier } from '../settle/classify.ts'
-import { type RetryPolicy, resolveRetryPolicy, retryProblems } from '../settle/retry-policy.ts'
+import {
+  type RetryOptions,
+  type RetryPolicy,
+  resolveRetryPolicy,
+  retryProblems,
+} from '../settle/retry-policy.ts'
 import type { OrderBy, StartFrom, SubscriptionDefinition } from '../store/subscription-store.ts'
 import { oneOfProblem, patternListProblem, wholeNumberProblem } from './option-checks.ts'
 import type { Subscription, SubscriptionOptions } from './subscription.ts'
@@ -38,7 +43,8 @@ export function subscriptionProblems(
   { name, options }: Subscription<Catalogue, unknown>,
 ): readonly string[] {
   const handlers: unknown = options?.on
-  if (typeof handlers !== 'object' || handlers === null) return ['on must be an object of handlers by event name']
+  if (typeof handlers !== 'object' || handlers === null)
+    return ['on must be an object of handlers by event name']
   return [
     ...(NAME.test(name) ? [] : ['the name must be 1 to 100 letters, digits, dots, dashes or underscores']),
     ...dispatcherProblems({ ...options, handlers: options.on as HandlerMap }),
@@ -80,11 +86,11 @@ export function resolveSubscription(
   }
 }
 
-function retryOptions({ retry, maxAttempts }: AnyOptions): { backoff?: typeof retry; maxAttempts?: number } {
+function retryOptions({ retry, maxAttempts }: AnyOptions): RetryOptions {
   return {
     ...(retry === undefined ? {} : { backoff: retry }),
     ...(maxAttempts === undefined ? {} : { maxAttempts }),
-  } as { backoff?: typeof retry; maxAttempts?: number }
+  }
 }
 
 function concurrencyOf(options: AnyOptions): number {
@@ -115,21 +121,28 @@ function numberProblems(options: AnyOptions): string[] {
 }
 
 function orderProblems(options: AnyOptions): string[] {
-  const { order, lanes, oneAtATime = false, concurrency, onDead, startFrom } = options
-  const problems = [
-    oneOfProblem('order', order, ['none', 'aggregate', 'total']),
-    oneOfProblem('onDead', onDead, ['block', 'continue']),
+  return [
+    oneOfProblem('order', options.order, ['none', 'aggregate', 'total']),
+    oneOfProblem('onDead', options.onDead, ['block', 'continue']),
     patternListProblem('streams', options.streams),
-    startFromProblem(startFrom),
+    startFromProblem(options.startFrom),
+    ...contradictions(options),
   ].filter((problem) => problem !== null)
-  if (oneAtATime && order === 'none') problems.push("oneAtATime needs an order: leave 'order' out, or 'aggregate'")
-  if (oneAtATime && (lanes ?? 1) !== 1) problems.push('oneAtATime means lanes 1: leave lanes out')
-  if (oneAtATime && (concurrency ?? 1) !== 1) problems.push('oneAtATime means concurrency 1: leave it out')
-  const isUnordered = (order ?? 'none') === 'none' && !oneAtATime
-  if (isUnordered && lanes !== undefined) problems.push("lanes are for ordered subscriptions: add order 'aggregate'")
-  if (isUnordered && onDead !== undefined) problems.push("onDead is for ordered subscriptions: add order 'aggregate'")
-  if (order === 'total' && (lanes ?? 1) !== 1) problems.push("order 'total' means lanes 1: leave lanes out")
-  return problems
+}
+
+/** Options that are fine by themselves but not together. */
+function contradictions(options: AnyOptions): string[] {
+  const { order = 'none', lanes, oneAtATime = false, concurrency = 1, onDead } = options
+  const isUnordered = order === 'none' && !oneAtATime
+  const rules: readonly (readonly [boolean, string])[] = [
+    [oneAtATime && options.order === 'none', "oneAtATime needs an order: leave it out, or 'aggregate'"],
+    [oneAtATime && (lanes ?? 1) !== 1, 'oneAtATime means lanes 1: leave lanes out'],
+    [oneAtATime && concurrency !== 1, 'oneAtATime means concurrency 1: leave it out'],
+    [isUnordered && lanes !== undefined, "lanes are for ordered subscriptions: add order 'aggregate'"],
+    [isUnordered && onDead !== undefined, "onDead is for ordered subscriptions: add order 'aggregate'"],
+    [order === 'total' && (lanes ?? 1) !== 1, "order 'total' means lanes 1: leave lanes out"],
+  ]
+  return rules.filter(([isBroken]) => isBroken).map(([, problem]) => problem)
 }
 
 function startFromProblem(startFrom: StartFrom | undefined): string | null {
@@ -144,11 +157,15 @@ function coverageProblems(catalogue: Catalogue, options: AnyOptions): string[] {
   const unknown = names
     .filter((name) => catalogue.find(name) === undefined)
     .map((name) => `there is a handler for "${name}", which is not in the catalogue`)
-  if (Object.hasOwn(options.on, CATCH_ALL) || patternListProblem('streams', options.streams) !== null) return unknown
+  if (Object.hasOwn(options.on, CATCH_ALL) || patternListProblem('streams', options.streams) !== null)
+    return unknown
   const matchers = (options.streams ?? []).map(patternMatcher)
   const missing = catalogue.events
     .filter(({ name, stream }) => matchers.some((matches) => matches(stream)) && !names.includes(name))
     .map(({ name }) => name)
   if (missing.length === 0) return unknown
-  return [...unknown, `streams bring events without a handler: ${missing.join(', ')}. Add them, or '*' for all others`]
+  return [
+    ...unknown,
+    `streams bring events without a handler: ${missing.join(', ')}. Add them, or '*' for all others`,
+  ]
 }

@@ -30,6 +30,8 @@ export interface WorkerParts {
   readonly logger: Logger
   /** Told after every attempt: what its handler published is committed by now, if it is. */
   onAttemptEnded(): void
+  /** Rings when there may be work. */
+  readonly bell: { add(worker: { wake(): void }): () => void }
 }
 
 /** After the handlers' time is over: how long writing down, and each step of leaving, may take. */
@@ -46,6 +48,7 @@ export class WorkerSession {
   readonly #giveUp: AbortController
   #loops: Promise<unknown> = Promise.resolve()
   #listener: WakeSubscription | null = null
+  #ignoreBell: () => void = () => {}
 
   private constructor(
     parts: WorkerParts,
@@ -120,6 +123,7 @@ export class WorkerSession {
   async end(drainMs: number): Promise<void> {
     const { observer, id } = this.#parts
     observer({ kind: 'stopping', workerId: id, inHand: this.#sum(({ runner }) => runner.inHand) })
+    this.#ignoreBell()
     this.#housekeeping.stop()
     await this.#drain(drainMs)
     await this.#withTime('writing down results', () => this.#flush())
@@ -135,6 +139,7 @@ export class WorkerSession {
     // First of all: others count this worker when they divide the lanes.
     await this.#keeper.beat()
     if (options.listen) await this.#listen()
+    this.#ignoreBell = this.#parts.bell.add(this)
     this.#loops = Promise.all([this.#keeper.run(this.#keeperStop.signal), this.#housekeeping.run()])
     for (const { runner } of this.#running) runner.start()
     observer({ kind: 'started', workerId: id, subscriptions: this.#running.map(({ runner }) => runner.name) })

@@ -48,7 +48,7 @@ export async function runUntilSignal(
       worker,
       (error) => {
         if (error === undefined) resolve()
-        else reject(error as Error)
+        else reject(error)
       },
       source,
     )

@@ -1,5 +1,5 @@
-import type { Observer } from '../observe/worker-events.ts'
 import type { Logger } from '../observe/logger.ts'
+import type { Observer } from '../observe/worker-events.ts'
 import { oneOfProblem, wholeNumberProblem } from './option-checks.ts'
 
 /** How a worker goes about its work. */

@@ -97,5 +97,8 @@ class OutboxWorker implements Worker {
 }
 
 function stopped(): CommitpostError {
-  return new CommitpostError('INVALID_STATE', 'This worker was stopped. Make a new one with outbox.worker(…).')
+  return new CommitpostError(
+    'INVALID_STATE',
+    'This worker was stopped. Make a new one with outbox.worker(…).',
+  )
 }

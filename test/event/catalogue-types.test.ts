@@ -77,10 +77,9 @@ test('mistakes are compile errors', () => {
     defineEvents({ OrderPlaced: { ...base, sensitve: ['email'] } })
     // @ts-expect-error no schema
     defineEvents({ OrderPlaced: { ...base, schema: { id: 'string' } } })
+    const schema = z.object({ id: z.string() })
     // @ts-expect-error an unknown field of the payload
-    defineEvents({
-      OrderPlaced: { ...base, schema: z.object({ id: z.string() }), orderingKey: (p) => p.name },
-    })
+    defineEvents({ OrderPlaced: { ...base, schema, orderingKey: (p) => p.name } })
     // @ts-expect-error a sink nobody knows
     defineEvents({ OrderPlaced: { ...base, sensitive: [{ path: 'a', from: ['slack'] }] } })
     // @ts-expect-error a rule nobody knows

@@ -128,11 +128,15 @@ describe('what a definition is refused for', () => {
     ['an ordering key that is no function', { ...base, orderingKey: 'id' }, 'orderingKey must be a function'],
     ['a sequence that is no boolean', { ...base, sequence: 'yes' }, 'sequence must be true or false'],
     ['sensitive as a text', { ...base, sensitive: 'email' }, 'sensitive must be a list of paths'],
-    ['an empty sensitive path', { ...base, sensitive: ['a..b'] }, 'must be keys joined by dots'],
+    [
+      'an empty sensitive path',
+      { ...base, sensitive: ['a..b'] },
+      'sensitive path "a..b" must be keys joined by dots',
+    ],
     [
       'an unknown sink',
       { ...base, sensitive: [{ path: 'a', from: ['slack'] }] },
-      'must be hidden from some of log',
+      'sensitive path "a" must be hidden from some of log',
     ],
     ['a stored type with a space', { ...base, storedAs: 'ORDER PLACED' }, 'storedAs must be 1 to 255'],
     ['no object at all', null, 'must be an object'],

@@ -47,7 +47,7 @@ describe('E7 the common envelope', () => {
   })
 
   test('E7 traceId is null where there is no trace', () => {
-    expect(toEnvelope(storedEvent()).traceId).toBeNull()
+    expect(toEnvelope(storedEvent())['traceId']).toBeNull()
   })
 
   test('E7 what was written is read back, attributes as headers', () => {

@@ -1,7 +1,5 @@
 import type { CommitpostErrorCode } from '../../runtime/errors.ts'
-import type { Language, Localized } from '../language.ts'
-import { en } from './en.ts'
-import { ko } from './ko.ts'
+import type { Localized } from '../language.ts'
 
 /** Everything the program says. Each language has all of it: a sentence left out does not compile. */
 export interface Messages {
@@ -28,7 +26,7 @@ export interface UsageMessages {
   mustBeRate(name: string, most: number, given: string): string
   mustBeOneOf(name: string, choices: readonly string[], given: string): string
   surplus(text: string): string
-  noDatabase: string
+  readonly noDatabase: string
   seeHelp(command: string): string
 }
 
@@ -50,8 +48,8 @@ export interface ErrorMessages {
   remark(code: CommitpostErrorCode): string | null
   unreachable(address: string, reason: string): string
   refused(address: string, reason: string): string
-  invalidUrl: string
-  driverMissing: string
+  readonly invalidUrl: string
+  readonly driverMissing: string
   schemaMissing(reason: string): string
   database(code: string, reason: string): string
   unexpected(reason: string): string
@@ -133,8 +131,8 @@ export interface WorkerMessages {
   started(subscriptions: readonly string[], config: string): string
   stopping(signal: string): string
   readonly stopped: string
-  outboxMissing: string
-  subscriptionsMissing: string
+  readonly outboxMissing: string
+  readonly subscriptionsMissing: string
   notAnObject(kind: string): string
   /** For an object as config when a database was named on the command line. */
   optionsIgnored(options: readonly string[]): string
@@ -181,11 +179,4 @@ export interface DemoProgress {
   readonly dead: string
   readonly p50: string
   readonly p99: string
-}
-
-const DICTIONARIES: Readonly<Record<Language, Messages>> = { en, ko }
-
-/** The dictionary of a language. */
-export function messagesIn(language: Language): Messages {
-  return DICTIONARIES[language]
 }

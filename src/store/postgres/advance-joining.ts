@@ -3,10 +3,13 @@ import type { QuotedSchema } from './identifiers.ts'
 
 // Taken after the registration has committed, so that every publisher whose trigger did not see the subscription has
 // an older transaction id. The horizon of a snapshot is no such bound: running transactions may lie above it.
+// Skips what is locked instead of waiting for it: whoever widens it now commits after this id was taken.
 const raiseBarrierSql = (schema: QuotedSchema): string => `
   update ${schema}.outbox_subscription s
      set barrier = pg_current_xact_id(), updated_at = clock_timestamp()
-   where s.state = 'joining' and s.barrier is null`
+   where s.ctid = any (array(
+     select o.ctid from ${schema}.outbox_subscription o
+      where o.state = 'joining' and o.barrier is null for update skip locked))`
 
 const nextJoiningSql = (schema: QuotedSchema): string => `
   select s.id, s.start_from <> 'now', s.barrier is not null

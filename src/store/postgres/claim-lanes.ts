@@ -6,22 +6,24 @@ import { type QuotedSchema, sequenceName } from './identifiers.ts'
 import { ownedLanes } from './lane-sql.ts'
 import type { LowWaterBound } from './low-water.ts'
 
-// Held rows (retries) run as long as nothing earlier of their key still waits. The scalar sub-select stays what it is;
-// an EXISTS might become a join whose order the planner gets wrong.
+// Held rows (retries) run as long as nothing earlier of their key still waits or is due later: the limit cuts by due
+// time, and must not cut between two of a key that are due in another order than they stand. The scalar sub-select
+// stays what it is; an EXISTS might become a join whose order the planner gets wrong. The time is a sub-select because
+// a volatile function is no bound for an index.
 const dueRows = (schema: QuotedSchema): string => `
     select r.tid, r.id from mine m
      cross join lateral (
        select d.ctid as tid, d.id from ${schema}.outbox_delivery d
         where d.subscription_id = $1 and d.lane = m.lane and d.status = 'PENDING' and d.held and not d.suspect
-          and d.next_retry_at <= clock_timestamp()
+          and d.next_retry_at <= (select clock_timestamp())
           and (select h.id from ${schema}.outbox_delivery h
                 where h.subscription_id = $1 and h.lane = d.lane and h.ordering_key = d.ordering_key and h.held
                   and h.id < d.id
-                  and (h.status = 'DEAD' or h.suspect or h.next_retry_at > clock_timestamp())
+                  and (h.status = 'DEAD' or h.suspect or h.next_retry_at > d.next_retry_at)
                 limit 1) is null
         order by d.next_retry_at, d.id
-        limit $3) r
-     limit $3`
+        limit greatest($3 / 4, 1)) r
+     limit greatest($3 / 4, 1)`
 
 const freshRows = (schema: QuotedSchema): string => `
     select r.tid, r.blocked from mine m
@@ -35,8 +37,8 @@ const freshRows = (schema: QuotedSchema): string => `
         where d.subscription_id = $1 and d.lane = m.lane and d.status = 'PENDING' and not d.held
           and d.id >= (select low_water from open)
         order by d.id
-        limit $3) r
-     limit $3`
+        limit greatest($3 - (select count(*) from due), 0)) r
+     limit greatest($3 - (select count(*) from due), 0)`
 
 // A row's lease never outlives its lane's: it takes the lane's time. A fresh row of a key that has held rows is parked
 // behind them: it leaves the index of fresh rows, so that a blocked key is met once and not at every claim.

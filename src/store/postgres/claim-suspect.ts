@@ -23,7 +23,7 @@ const claimSuspectSql = (schema: QuotedSchema): string => `
      cross join lateral (
        select d.ctid as tid, m.until from ${schema}.outbox_delivery d
         where d.subscription_id = $1 and d.lane = m.lane and d.status = 'PENDING' and d.held and d.suspect
-          and d.next_retry_at <= clock_timestamp()
+          and d.next_retry_at <= (select clock_timestamp())
           and (d.ordering_key is null or
                ((select h.id from ${schema}.outbox_delivery h
                  where h.subscription_id = $1 and h.lane = d.lane and h.ordering_key = d.ordering_key and h.held

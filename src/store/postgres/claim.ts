@@ -19,7 +19,7 @@ const claimSql = (schema: QuotedSchema): string => `
     select array(
       select d.ctid from ${schema}.outbox_delivery d
        where d.subscription_id = (select id from open) and d.lane = 0 and d.status = 'PENDING' and d.held
-         and not d.suspect and d.next_retry_at <= clock_timestamp()
+         and not d.suspect and d.next_retry_at <= (select clock_timestamp())
        order by d.next_retry_at, d.id
        limit greatest($3 / 4, 1)
          for update skip locked) as rows

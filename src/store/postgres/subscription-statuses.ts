@@ -6,7 +6,7 @@ import type { QuotedSchema } from './identifiers.ts'
 const subscriptionStatusesSql = (schema: QuotedSchema): string => `
   select s.name, s.state, s.paused_at is not null, s.order_by,
          coalesce(d.pending, 0), coalesce(d.processing, 0), coalesce(d.done, 0), coalesce(d.dead, 0),
-         coalesce(d.retrying, 0), greatest(extract(epoch from clock_timestamp() - d.oldest_pending), 0)::float8,
+         coalesce(d.retrying, 0), extract(epoch from clock_timestamp() - d.oldest_pending)::float8,
          coalesce(l.unresolved, 0)
     from ${schema}.outbox_subscription s
     left join (
@@ -45,7 +45,8 @@ function toStatus(row: RawRow): SubscriptionStatus {
     orderBy: row[3] as string,
     counts: { PENDING: count(4), PROCESSING: count(5), DONE: count(6), DEAD: count(7) },
     retrying: count(8),
-    oldestPendingSeconds: oldest === null ? null : Number(oldest),
+    // A clock that was set back must not make it negative.
+    oldestPendingSeconds: oldest === null ? null : Math.max(0, Number(oldest)),
     unresolvedDeadLetters: count(10),
   }
 }

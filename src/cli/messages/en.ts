@@ -1,0 +1,192 @@
+import type { Messages } from './messages.ts'
+
+/** English. */
+export const en: Messages = {
+  usage: {
+    unknownCommand: (given, near) =>
+      `There is no command "${given}".${near === null ? '' : ` Did you mean "commitpost ${near}"?`}`,
+    incomplete: (group, candidates) =>
+      group === ''
+        ? 'A command is missing.'
+        : `"commitpost ${group}" needs a command: ${candidates.map((name) => `"${name}"`).join(', ')}.`,
+    unknownOption: (typed, near) =>
+      `There is no option ${typed}.${near === null ? '' : ` Did you mean ${near}?`}`,
+    needsValue: (name, placeholder) => `${name} needs a value: ${name} ${placeholder}`,
+    takesNoValue: (name) => `${name} takes no value.`,
+    isRequired: (name, summary) => `${name} is missing. ${summary.en}.`,
+    mustBeWholeNumber: (name, least, given) => `${name} must be a whole number from ${least} on, not "${given}".`,
+    mustBeDuration: (name, given) => `${name} must be a length of time such as 20s or 5m, not "${given}".`,
+    mustBeRate: (name, most, given) =>
+      `${name} must be a number per second such as 50/s, at most ${most}, not "${given}".`,
+    mustBeOneOf: (name, choices, given) => `${name} must be ${choices.join(' or ')}, not "${given}".`,
+    surplus: (text) => `"${text}" is too much.`,
+    noDatabase: 'No database is named. Give --database postgres://user@host:port/name, or set DATABASE_URL.',
+    seeHelp: (command) => `See: commitpost ${command === '' ? '' : `${command} `}--help`,
+  },
+  help: {
+    usage: 'Usage:',
+    about:
+      'Commitpost is a transactional outbox: events are written with your rows and delivered after the commit.',
+    command: 'command',
+    commands: 'Commands:',
+    options: 'Options:',
+    commonOptions: 'Common options:',
+    exitCodes: 'Exit codes: 0 done, 1 failed, 2 called wrongly, 130 interrupted.',
+  },
+  errors: {
+    title: (code) => `Error (${code}):`,
+    remark: () => null,
+    unreachable: (address, reason) =>
+      `The database at ${address} cannot be reached: ${reason}.\nIs the server running there, and do host and port agree?`,
+    refused: (address, reason) => `The database at ${address} refused the connection: ${reason}.`,
+    invalidUrl: 'The address of the database is not a URL such as postgres://user@host:5432/name.',
+    driverMissing:
+      'The PostgreSQL driver is not installed. Commitpost uses the one of your project: npm install pg',
+    schemaMissing: (reason) =>
+      `The tables of Commitpost are not there (${reason}).\nCreate them with "commitpost migrate up", or name their schema with --schema.`,
+    database: (code, reason) => `The database reports an error (SQLSTATE ${code}): ${reason}.`,
+    unexpected: (reason) => `Something unexpected went wrong: ${reason}\nWith --debug you see where.`,
+    configNotFound: (path) => `There is no config file at ${path}. Name it with --config.`,
+    configFailed: (path, reason) => `The config file ${path} cannot be loaded: ${reason}`,
+    configInvalid: (path, problems) =>
+      `The config file ${path} cannot be used:\n${problems.map((problem) => `- ${problem}`).join('\n')}`,
+    demoSchemaExists: (schema) =>
+      `The demo wants a schema of its own, and "${schema}" exists. Leave --schema out, or name a new one.`,
+  },
+  migrate: {
+    upToDate: (schema, version) => `Schema "${schema}" is at version ${version}: nothing to do.`,
+    applied: (version, name) => `applied  ${String(version).padStart(4, '0')}  ${name}`,
+    migrated: (schema, version) => `Schema "${schema}" is now at version ${version}.`,
+    states: { missing: 'not installed', current: 'current', behind: 'behind', ahead: 'ahead of this program' },
+    versions: (schema, found, needed) =>
+      `Schema "${schema}": ${found === null ? 'no version' : `version ${found}`}; this program needs version ${needed}.`,
+    columns: { version: 'VERSION', name: 'NAME', applied: 'APPLIED' },
+    pending: 'pending',
+    advice: {
+      missing: 'Install it with: commitpost migrate up',
+      behind: 'Bring it up to date with: commitpost migrate up',
+      ahead: 'Upgrade the package commitpost here.',
+    },
+  },
+  status: {
+    events: (count) => `Events: ${count}`,
+    noSubscriptions: 'No subscription has been registered yet: a worker does that when it starts.',
+    columns: {
+      subscription: 'SUBSCRIPTION',
+      state: 'STATE',
+      order: 'ORDER',
+      pending: 'PENDING',
+      processing: 'PROCESSING',
+      retrying: 'RETRYING',
+      done: 'DONE',
+      dead: 'DEAD',
+      oldest: 'OLDEST PENDING',
+      open: 'UNRESOLVED',
+    },
+    states: { joining: 'joining', active: 'active', retired: 'retired' },
+    paused: 'paused',
+    orders: { none: '-', aggregate: 'aggregate', total: 'total' },
+    deadLettersWait: (count) => `Dead letters that wait for a person: ${count}. See: commitpost dlq list`,
+    wasPaused: (subscription, operator) =>
+      `Subscription "${subscription}" is paused, by ${operator}. What workers have in hand is finished.`,
+    wasResumed: (subscription, operator) => `Subscription "${subscription}" goes on, resumed by ${operator}.`,
+  },
+  deadLetters: {
+    none: 'There are no such dead letters.',
+    columns: {
+      id: 'ID',
+      failedAt: 'FAILED AT',
+      subscription: 'SUBSCRIPTION',
+      event: 'EVENT',
+      aggregate: 'AGGREGATE',
+      attempts: 'ATTEMPTS',
+      error: 'ERROR',
+      state: 'STATE',
+    },
+    open: 'open',
+    resolvedBy: (operator) => `resolved by ${operator}`,
+    shown: (count, total) => `${count} of ${total}.`,
+    nextPage: (before) => `More: add --before ${before}`,
+    fields: {
+      subscription: 'Subscription',
+      event: 'Event',
+      stream: 'Stream',
+      aggregate: 'Aggregate',
+      orderingKey: 'Ordering key',
+      occurredAt: 'Occurred at',
+      failedAt: 'Failed at',
+      attempts: 'Attempts',
+      error: 'Error',
+      resolved: 'Resolved',
+      note: 'Note',
+      headers: 'Headers',
+      payload: 'Payload',
+      history: 'Failed attempts',
+    },
+    title: (id) => `Dead letter ${id}`,
+    resolvedAt: (operator, at) => `by ${operator}, ${at}`,
+    historyColumns: { attempt: '#', at: 'AT', worker: 'WORKER', took: 'TOOK', error: 'ERROR' },
+    retried: (id, subscription, operator) =>
+      `Dead letter ${id}: delivered again to "${subscription}" as soon as a worker is free. Recorded for ${operator}.`,
+    resolved: (id, operator) =>
+      `Dead letter ${id} is resolved: its event will not be delivered again. Recorded for ${operator}.`,
+    whatNext: (id) =>
+      `Decide: commitpost dlq retry ${id} --operator NAME, or commitpost dlq resolve ${id} --operator NAME --note TEXT`,
+  },
+  worker: {
+    started: (subscriptions, config) => `Worker started with ${config}: ${subscriptions.join(', ')}`,
+    stopping: (signal) =>
+      `${signal}: finishing what is in hand, then stopping. A second signal ends the process at once.`,
+    stopped: 'Worker stopped.',
+    outboxMissing: 'outbox must be what createOutbox made',
+    subscriptionsMissing: 'subscriptions must be a list of at least one subscription',
+    notAnObject: (kind) =>
+      `its default export must be { outbox, subscriptions, options? } or a function that returns it, but is ${kind}`,
+    optionsIgnored: (options) =>
+      `it exports an object, so ${options.join(' and ')} would have no effect: export a function instead, ({ databaseUrl, schema }) => ({ … })`,
+  },
+  demo: {
+    starting: (embedded) => (embedded ? 'Starting a PostgreSQL server of its own …' : 'Preparing the database …'),
+    intro: (facts) => [
+      'Commitpost demo: a small shop',
+      '',
+      `Orders are placed, paid and shipped in business transactions, ${facts.rate} per second. Each writes its rows and`,
+      'its events in one commit; one in twenty rolls back on purpose, and nobody must ever hear of its events.',
+      'Three subscriptions get every event:',
+      '  notifications  fast, in any order',
+      '  ledger         in order per order, writes its own table, each event once',
+      '  webhooks       flaky: one in five fails at first and is retried, a few fail for ever and become dead letters',
+      '',
+      `Database  ${facts.address}, schema ${facts.schema}${facts.embedded ? ' (temporary, gone at the end)' : ''}`,
+      'Look around from another terminal:',
+      `  ${facts.status}`,
+      `  ${facts.deadLetters}`,
+      `  ${facts.psql}`,
+      facts.seconds === null ? 'Stop with Ctrl-C.' : `It ends by itself after ${facts.seconds}; Ctrl-C ends it sooner.`,
+      '',
+    ],
+    progress: (counts) =>
+      `published ${counts.published}  delivered ${counts.delivered}  retrying ${counts.retrying}  dead ${counts.dead}  ` +
+      `first try p50 ${counts.p50} p99 ${counts.p99}`,
+    draining: 'No more orders. Waiting until everything is delivered …',
+    results: 'Every event is accounted for:',
+    columns: {
+      subscription: 'SUBSCRIPTION',
+      published: 'PUBLISHED',
+      delivered: '= DELIVERED',
+      pending: '+ PENDING',
+      dead: '+ DEAD',
+      holds: '',
+    },
+    all: 'all',
+    equation: (subscriptions) => `published x ${subscriptions} subscriptions = delivered + pending + dead`,
+    rolledBack: (transactions, deliveries) =>
+      `Rolled back on purpose: ${transactions} transactions, of which ${deliveries} events were delivered.`,
+    ledger: (entries, orders, violations) =>
+      `Ledger: ${entries} entries of ${orders} orders, ${violations} out of order.`,
+    latency: (p50, p99) => `Published to handled at the first try: p50 ${p50}, p99 ${p99}.`,
+    deadLetters: (count) => `Dead letters: ${count}, kept with payload and every failed attempt.`,
+    verdict: { good: 'It holds.', bad: 'It does NOT hold.' },
+    kept: (schema, dropLine) => `The tables stay in schema "${schema}". Remove them with: ${dropLine}`,
+  },
+}

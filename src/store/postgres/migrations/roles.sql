@@ -1,0 +1,101 @@
+-- Commitpost: group roles with the least rights that each job needs.
+-- Run it as the owner of the tables, in one transaction, after every migration; it may be run any number of times.
+-- Then give them to logins: grant commitpost_publisher to my_app. A worker whose handlers publish needs both roles.
+-- Only Commitpost's own objects are named, because the schema may hold others.
+
+do $commitpost$
+declare
+  wanted text;
+begin
+  foreach wanted in array array[{publisher:literal}, {worker:literal}, {operator:literal}, {viewer:literal}] loop
+    if pg_catalog.to_regrole(wanted) is null then
+      begin
+        execute 'create role ' || wanted || ' nologin';
+      exception when duplicate_object or unique_violation then
+        null; -- made by somebody else at this moment
+      end;
+    end if;
+  end loop;
+end
+$commitpost$;
+
+-- What an earlier version granted and this one does not is taken back. A table's REVOKE includes its columns.
+revoke all on
+  {schema}.outbox_event, {schema}.outbox_sequence, {schema}.outbox_subscription, {schema}.outbox_delivery,
+  {schema}.outbox_lane, {schema}.outbox_worker, {schema}.outbox_dead_letter, {schema}.outbox_operator_log,
+  {schema}.outbox_unmatched, {schema}.outbox_inbox, {schema}.outbox_migration
+  from public, {publisher}, {worker}, {operator}, {viewer};
+revoke all on sequence
+  {schema}.outbox_event_id_seq, {schema}.outbox_registry_xid, {schema}.outbox_lease_token
+  from public, {publisher}, {worker}, {operator}, {viewer};
+revoke all on function
+  {schema}.outbox_uuid_v7(), {schema}.outbox_matches(text[], text[], text, text),
+  {schema}.outbox_lane_of(text, smallint), {schema}.outbox_key_of(text, text, text, text),
+  {schema}.outbox_fan_out(), {schema}.outbox_number(), {schema}.outbox_refuse_change(),
+  {schema}.outbox_refuse_transition(), {schema}.outbox_refuse_removal(), {schema}.outbox_forget(uuid[]),
+  {schema}.outbox_close_dead_letter(bigint, text, text, text), {schema}.outbox_retry(bigint, text, text),
+  {schema}.outbox_resolve(bigint, text, text)
+  from public, {publisher}, {worker}, {operator}, {viewer};
+
+grant usage on schema {schema} to {publisher}, {worker}, {operator}, {viewer};
+
+-- ── publisher: writes events, and nothing else ──────────────────────────────────────────────────
+
+-- Not xid, id and created_at: those are the database's. sequence is the request to be numbered.
+grant insert (event_id, stream, event_type, schema_version, aggregate_type, aggregate_id, ordering_key, sequence,
+              payload, headers, occurred_at)
+  on {schema}.outbox_event to {publisher};
+grant execute on function {schema}.outbox_uuid_v7() to {publisher};
+
+-- ── worker: claims, settles, registers; cannot write events, decide on dead letters or remove anything ──
+
+grant select on
+  {schema}.outbox_event, {schema}.outbox_subscription, {schema}.outbox_delivery, {schema}.outbox_lane,
+  {schema}.outbox_worker, {schema}.outbox_dead_letter, {schema}.outbox_unmatched, {schema}.outbox_inbox,
+  {schema}.outbox_migration
+  to {worker};
+grant insert (subscription_id, lane, id, event_id, ordering_key, max_attempts)
+  on {schema}.outbox_delivery to {worker};
+grant update (status, held, suspect, attempt_count, next_retry_at, last_attempt_at, locked_by, locked_until,
+              lease_token, last_error_code, last_error_message, attempt_history, updated_at, processed_at)
+  on {schema}.outbox_delivery to {worker};
+grant insert (name, streams, stream_like, event_types, order_by, lanes, on_dead, max_attempts, start_from, start_at,
+              state, joined_snapshot)
+  on {schema}.outbox_subscription to {worker};
+grant update (streams, stream_like, event_types, on_dead, max_attempts, start_from, start_at, state, generation,
+              joined_snapshot, barrier, swept_to, updated_at)
+  on {schema}.outbox_subscription to {worker};
+grant insert (subscription_id, lane), update (owner, until, epoch) on {schema}.outbox_lane to {worker};
+grant insert, update, delete on {schema}.outbox_worker to {worker};
+grant insert (subscription, subscription_id, lane, position, event_id, stream, event_type, schema_version,
+              aggregate_type, aggregate_id, ordering_key, payload, headers, occurred_at, error_code, error_message,
+              attempt_history, retry_count)
+  on {schema}.outbox_dead_letter to {worker};
+grant update (reported_at) on {schema}.outbox_unmatched to {worker};
+grant insert (subscription, event_id) on {schema}.outbox_inbox to {worker};
+grant usage on sequence {schema}.outbox_lease_token to {worker};
+grant select, update on sequence {schema}.outbox_registry_xid to {worker};
+grant select on sequence {schema}.outbox_event_id_seq to {worker};
+grant execute on function
+  {schema}.outbox_matches(text[], text[], text, text), {schema}.outbox_lane_of(text, smallint),
+  {schema}.outbox_key_of(text, text, text, text)
+  to {worker};
+
+-- ── viewer: reads ───────────────────────────────────────────────────────────────────────────────
+
+grant select on
+  {schema}.outbox_event, {schema}.outbox_sequence, {schema}.outbox_subscription, {schema}.outbox_delivery,
+  {schema}.outbox_lane, {schema}.outbox_worker, {schema}.outbox_dead_letter, {schema}.outbox_operator_log,
+  {schema}.outbox_unmatched, {schema}.outbox_inbox, {schema}.outbox_migration
+  to {viewer}, {operator};
+grant select on sequence
+  {schema}.outbox_event_id_seq, {schema}.outbox_registry_xid, {schema}.outbox_lease_token
+  to {viewer}, {operator};
+
+-- ── operator: reads, decides on dead letters, pauses; each act leaves its record ───────────────
+
+grant execute on function
+  {schema}.outbox_retry(bigint, text, text), {schema}.outbox_resolve(bigint, text, text)
+  to {operator};
+grant update (paused_at, paused_by, updated_at) on {schema}.outbox_subscription to {operator};
+grant insert (operator, action, target, affected, note) on {schema}.outbox_operator_log to {operator};

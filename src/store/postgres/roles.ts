@@ -1,0 +1,29 @@
+import { quoteIdentifier, quoteSchema } from './identifiers.ts'
+import { fillInNames, readSqlFile } from './migration-files.ts'
+
+/** Which roles to print. */
+export interface RolesSqlOptions {
+  /** The schema's name, as it is: quoting is done here. */
+  readonly schema: string
+  /**
+   * What the roles' names begin with. Roles belong to the whole server: give every installation that must be kept
+   * apart from the others a prefix of its own.
+   * @default 'commitpost'
+   */
+  readonly prefix?: string
+}
+
+/**
+ * SQL that creates four group roles, `<prefix>_publisher`, `_worker`, `_operator` and `_viewer`, where they are missing,
+ * and grants each the least rights its job needs. To be run by the owner of the tables after every migration.
+ */
+export async function rolesSql({ schema, prefix = 'commitpost' }: RolesSqlOptions): Promise<string> {
+  const role = (job: string): string => quoteIdentifier(`${prefix}_${job}`)
+  return fillInNames(await readSqlFile('roles.sql'), {
+    schema: quoteSchema(schema),
+    publisher: role('publisher'),
+    worker: role('worker'),
+    operator: role('operator'),
+    viewer: role('viewer'),
+  })
+}

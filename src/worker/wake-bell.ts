@@ -1,0 +1,48 @@
+import type { Clock } from '../runtime/clock.ts'
+
+/** Somebody to be told that there may be work. */
+export interface Wakeable {
+  wake(): void
+}
+
+/** Notifications take a lock of the whole server when they commit: not more than twenty a second per process. */
+const NOTIFY_EVERY_MS = 50
+
+/** Tells the workers of this process at once, and those of others soon, that there may be work. */
+export class WakeBell {
+  readonly #wakeables = new Set<Wakeable>()
+  readonly #notify: () => Promise<void>
+  readonly #clock: Clock
+  #notifying = false
+  #again = false
+
+  constructor(notify: () => Promise<void>, clock: Clock) {
+    this.#notify = notify
+    this.#clock = clock
+  }
+
+  /** Adds a worker of this process. Returns the way to take it out again. */
+  add(wakeable: Wakeable): () => void {
+    this.#wakeables.add(wakeable)
+    return () => {
+      this.#wakeables.delete(wakeable)
+    }
+  }
+
+  /** Any number of calls is as good as one. Never throws. */
+  ring(): void {
+    for (const wakeable of this.#wakeables) wakeable.wake()
+    this.#again = true
+    if (!this.#notifying) void this.#notifyOthers()
+  }
+
+  async #notifyOthers(): Promise<void> {
+    this.#notifying = true
+    while (this.#again) {
+      this.#again = false
+      await this.#notify().catch(() => {})
+      await this.#clock.sleep(NOTIFY_EVERY_MS)
+    }
+    this.#notifying = false
+  }
+}
