@@ -82,6 +82,13 @@ export type { AttemptRecord, DeadLetter, DeadLetterQuery } from './store/dead-le
 export type { SubscriptionStatus } from './store/inspect-store.ts'
 export type { OutboxStore, WorkerStore } from './store/store.ts'
 export type { OrderBy, StartFrom } from './store/subscription-store.ts'
+export {
+  createOutboxRepository,
+  type NewOutboxEntry,
+  type OutboxEntry,
+  type OutboxRepository,
+  type OutboxRepositoryOptions,
+} from './worker/outbox-repository.ts'
 export { runUntilSignal, stopOnSignals } from './worker/signals.ts'
 export {
   type ExhaustiveHandlers,

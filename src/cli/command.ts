@@ -49,8 +49,8 @@ export interface CommandProcess {
   readonly env: Readonly<Record<string, string | undefined>>
   /** How the program was called, for lines the user can copy. */
   readonly program: string
-  /** Aborts at the first SIGINT or SIGTERM once `untilInterrupted` was called; the second ends the process at once. */
-  untilInterrupted(onSecondSignal?: () => void): AbortSignal
+  /** Aborts at the first SIGINT or SIGTERM from now on, with its name as the reason; the second ends the process. */
+  untilInterrupted(): AbortSignal
 }
 
 /** Makes a command for the table; its `run` gets the values typed as its options say. */

@@ -1,7 +1,6 @@
-import type { DeadLetterStore } from '../store/dead-letter-store.ts'
-import type { InspectStore } from '../store/inspect-store.ts'
-import type { SubscriptionStore } from '../store/subscription-store.ts'
-import type { Shop, ShopOptions } from './demo/shop-port.ts'
+import type { DeadLetters } from '../dead-letter/dead-letters.ts'
+import type { OutboxStore } from '../store/store.ts'
+import type { DemoDatabase, DemoTarget } from './demo/demo-database.ts'
 
 /** Which tables a command works on. */
 export interface DatabaseTarget {
@@ -32,9 +31,16 @@ export interface MigrationComparison {
   readonly state: 'missing' | 'current' | 'behind' | 'ahead'
 }
 
-/** What commands ask of an open database. */
+/** What commands read of subscriptions and do to them. */
+export type SubscriptionOperations = Pick<
+  OutboxStore<never>,
+  'subscriptionStatuses' | 'countEvents' | 'setPaused' | 'notifyWorkers'
+>
+
+/** An open database, as commands see it. */
 export interface Database extends AsyncDisposable {
-  readonly operations: DeadLetterStore & InspectStore & Pick<SubscriptionStore, 'setPaused'>
+  readonly deadLetters: DeadLetters
+  readonly subscriptions: SubscriptionOperations
   migrateUp(): Promise<MigrationReport>
   compareMigrations(): Promise<MigrationComparison>
   /** @throws SchemaVersionError when the tables are missing or of another version. */
@@ -50,8 +56,8 @@ export interface Services {
   openDatabase(target: DatabaseTarget): Promise<Database>
   migrationSql(options: { readonly schema: string; readonly from: number }): Promise<string>
   rolesSql(options: { readonly schema: string; readonly prefix: string }): Promise<string>
-  /** Opens the shop of the demo, on an embedded database where the target is null. */
-  openShop(options: ShopOptions): Promise<Shop>
+  /** Makes a database ready for the demo: the one that is named, or an embedded one of its own. */
+  openDemoDatabase(target: DemoTarget): Promise<DemoDatabase>
   /** The version of this package. */
   packageVersion(): Promise<string>
 }

@@ -1,8 +1,8 @@
-import { describeError } from '../runtime/text.ts'
 import type { PayloadIssue } from './errors.ts'
 import type { EventSpec } from './event-spec.ts'
 import { jsonPath } from './json-path.ts'
 import type { StandardIssue, StandardResult, StandardSchemaV1 } from './standard-schema.ts'
+import { thrownText } from './thrown-text.ts'
 
 /** A payload that passed, in the form the schema gave it, or what is wrong with it. */
 export type CheckedPayload =
@@ -34,9 +34,7 @@ function validate(
 
 // A refinement or transform that throws is a bug of the schema, but its event must still fail like any other.
 function brokenSchema(spec: EventSpec, error: unknown): StandardResult<unknown> {
-  // What user code throws may quote any value it saw.
-  const reason = spec.sensitive.length > 0 ? 'the reason is withheld' : describeError(error)
-  return { issues: [{ message: `the schema itself failed: ${reason}` }] }
+  return { issues: [{ message: `the schema itself failed: ${thrownText(spec, error)}` }] }
 }
 
 function judged(spec: EventSpec, result: StandardResult<unknown>): CheckedPayload {

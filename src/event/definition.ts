@@ -43,7 +43,9 @@ export interface EventDefinition<Schema = unknown> {
   readonly oldestVersion?: number
   /**
    * What a payload must be: any Standard Schema (zod, valibot, arktype), or `unchecked<T>()` for a type alone.
-   * Checked when the event is published and again when it is read.
+   * Checked when the event is published and again when it is read. Stored is what the schema makes of the payload
+   * (unknown fields dropped, defaults filled in) if it accepts that unchanged; else, as with a transform to another
+   * type, the payload as given.
    * @default none: any JSON, typed `unknown`
    */
   readonly schema?: Schema & StandardSchemaV1

@@ -1,9 +1,9 @@
-import { describeError } from '../runtime/text.ts'
 import { checkPayload } from './check-payload.ts'
 import { tryEncodePayload } from './encode-payload.ts'
 import type { EventProblem, PayloadIssue } from './errors.ts'
 import type { NewEvent } from './event.ts'
 import type { EventSpec } from './event-spec.ts'
+import { thrownText } from './thrown-text.ts'
 import { keyTextProblem } from './unstorable-text.ts'
 
 /** What the catalogue needs of an event that is to be published. */
@@ -112,7 +112,7 @@ function orderingKeyFor(
 ): { readonly ok: true; readonly orderingKey: string | null } | Refused {
   if (input.orderingKey !== null || spec.orderingKey === null)
     return { ok: true, orderingKey: input.orderingKey }
-  const key = callOrderingKey(spec.orderingKey, payload, input.aggregateId)
+  const key = callOrderingKey(spec, spec.orderingKey, payload, input.aggregateId)
   const problem = typeof key === 'string' ? keyTextProblem(key) : key.problem
   if (problem === null && typeof key === 'string') return { ok: true, orderingKey: key }
   const message = `made by the definition of ${spec.name} ${problem}`
@@ -120,6 +120,7 @@ function orderingKeyFor(
 }
 
 function callOrderingKey(
+  spec: EventSpec,
   orderingKey: NonNullable<EventSpec['orderingKey']>,
   payload: unknown,
   aggregateId: string,
@@ -130,6 +131,6 @@ function callOrderingKey(
       ? key
       : { problem: `must be a string, but is ${key === null ? 'null' : typeof key}` }
   } catch (error) {
-    return { problem: `could not be made: ${describeError(error)}` }
+    return { problem: `could not be made: ${thrownText(spec, error)}` }
   }
 }

@@ -1,8 +1,8 @@
-import { describeError } from '../runtime/text.ts'
 import { type CheckedPayload, checkPayload } from './check-payload.ts'
 import { type PayloadIssue, UnreadablePayloadError } from './errors.ts'
 import type { JsonObject, OutboxEvent } from './event.ts'
 import type { EventSpec } from './event-spec.ts'
+import { thrownText } from './thrown-text.ts'
 
 /** A stored event as current code sees it. At once, unless the schema is asynchronous. */
 export function readEvent(spec: EventSpec, event: OutboxEvent): OutboxEvent | Promise<OutboxEvent> {
@@ -63,11 +63,6 @@ function upcastOnce(spec: EventSpec, event: OutboxEvent, version: number, payloa
     )
   }
   return next
-}
-
-// What user code throws may quote any value it saw; the cause keeps it for those who may see it.
-function thrownText(spec: EventSpec, error: unknown): string {
-  return spec.sensitive.length > 0 ? 'the reason is withheld' : describeError(error)
 }
 
 function tooOld(spec: EventSpec, event: OutboxEvent): UnreadablePayloadError {

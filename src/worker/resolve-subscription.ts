@@ -134,13 +134,14 @@ function orderProblems(options: AnyOptions): string[] {
 function contradictions(options: AnyOptions): string[] {
   const { order = 'none', lanes, oneAtATime = false, concurrency = 1, onDead } = options
   const isUnordered = order === 'none' && !oneAtATime
+  const splits = lanes !== undefined && lanes !== 1
   const rules: readonly (readonly [boolean, string])[] = [
     [oneAtATime && options.order === 'none', "oneAtATime needs an order: leave it out, or 'aggregate'"],
-    [oneAtATime && (lanes ?? 1) !== 1, 'oneAtATime means lanes 1: leave lanes out'],
+    [oneAtATime && splits, 'oneAtATime means lanes 1: leave lanes out'],
     [oneAtATime && concurrency !== 1, 'oneAtATime means concurrency 1: leave it out'],
     [isUnordered && lanes !== undefined, "lanes are for ordered subscriptions: add order 'aggregate'"],
     [isUnordered && onDead !== undefined, "onDead is for ordered subscriptions: add order 'aggregate'"],
-    [order === 'total' && (lanes ?? 1) !== 1, "order 'total' means lanes 1: leave lanes out"],
+    [order === 'total' && splits, "order 'total' means lanes 1: leave lanes out"],
   ]
   return rules.filter(([isBroken]) => isBroken).map(([, problem]) => problem)
 }

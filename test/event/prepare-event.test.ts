@@ -212,6 +212,15 @@ describe('L9 the ordering key', () => {
   })
 })
 
+test('U10 what an ordering key throws is withheld where fields are sensitive', async () => {
+  const orderingKey = (): never => {
+    throw new Error('card 4111')
+  }
+  const prepared = await prepareWith({ orderingKey, sensitive: ['card'] }, { card: '4111' })
+  expect(prepared).toMatchObject({ ok: false, problems: [{ path: 'orderingKey' }] })
+  expect(JSON.stringify(prepared)).not.toContain('4111')
+})
+
 test('an unknown event is a problem, with a hint where the stored type was used', async () => {
   const events: Catalogue = defineEvents({ LedgerPosted: { ...base, storedAs: 'LEDGER_POSTED' } })
   const input = { payload: {}, aggregateId: '1', orderingKey: null }

@@ -9,7 +9,7 @@ import { type AppliedMigration, readApplied, statusOf } from './migration-status
 // transaction another connection.
 const lockSql = 'select pg_advisory_xact_lock(hashtextextended($1, 0))'
 
-// The session's own settings must not decide what the objects are bound to, or cut a long step short.
+// The session's own settings must not decide what the objects are bound to, nor cut a long step or the wait short.
 const settingsSql = `
   select set_config('search_path', 'pg_catalog, pg_temp', true), set_config('statement_timeout', '0', true)`
 
@@ -44,8 +44,8 @@ export async function migrateUp(pool: PgPool, options: MigrateOptions): Promise<
   // Nothing to do needs no lock and no right to create anything.
   if (pendingAfter(before, migrations).length === 0) return report(migrations, [])
   return withTransaction(pool, async (client) => {
-    await rawQuery(client, lockSql, [`commitpost.migrate.${options.schema}`])
     await rawQuery(client, settingsSql, [])
+    await rawQuery(client, lockSql, [`commitpost.migrate.${options.schema}`])
     await ensureSchema(client, options, schema)
     await client.query(bookkeepingSql(schema))
     const pending = pendingAfter(await readApplied(client, schema), migrations)

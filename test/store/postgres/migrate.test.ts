@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest'
 import { quoteSchema } from '../../../src/store/postgres/identifiers.ts'
@@ -26,6 +27,22 @@ async function withSchema(name: string, work: () => Promise<void>): Promise<void
     await work()
   } finally {
     await db.pool.query(`drop schema if exists ${quoteSchema(name)} cascade`)
+  }
+}
+
+/** Runs `work` on connections that begin with other settings. */
+async function withSettings(
+  database: TestDatabase,
+  settings: string,
+  work: (pool: pg.Pool) => Promise<void>,
+): Promise<void> {
+  const url = new URL(database.url)
+  url.searchParams.set('options', settings)
+  const pool = new pg.Pool({ connectionString: url.href })
+  try {
+    await work(pool)
+  } finally {
+    await pool.end()
   }
 }
 
@@ -66,17 +83,35 @@ describe('migrating', () => {
     expect(await one(db.pool, 'select to_regclass($1)', [`${db.schema}.outbox_migration`])).toBeNull()
   })
 
-  test('a statement timeout and a search path of the session do not reach the migration', async () => {
+  test('the search path of the session does not decide what the tables are bound to', async () => {
     await using other = await createTestDatabase()
-    await other.pool.query(`create table ${other.schema}.pg_class (hostile int)`)
-    const url = new URL(other.url)
-    url.searchParams.set('options', `-c search_path=${other.schema},pg_catalog -c statement_timeout=20`)
-    const pool = new pg.Pool({ connectionString: url.href })
-    try {
+    await other.pool.query(
+      `create function ${other.schema}.clock_timestamp() returns timestamptz language sql as $$ select to_timestamp(0) $$`,
+    )
+    await withSettings(other, `-c search_path=${other.schema},pg_catalog`, async (pool) => {
       expect((await migrateUp(pool, { schema: other.schema })).applied).not.toEqual([])
-    } finally {
-      await pool.end()
-    }
+    })
+    await other.pool.query(
+      `insert into outbox_event (stream, event_type, aggregate_type, aggregate_id, payload) values ('a', 'b', 'c', '1', '{}')`,
+    )
+    expect(await one(other.pool, `select created_at > now() - interval '1 hour' from outbox_event`)).toBe(
+      true,
+    )
+  })
+
+  test('a statement timeout of the session does not end the wait for another process', async () => {
+    const first = await db.pool.connect()
+    await first.query('begin')
+    await first.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [
+      `commitpost.migrate.${db.schema}`,
+    ])
+    await withSettings(db, '-c statement_timeout=100', async (pool) => {
+      const second = migrateUp(pool, { schema: db.schema })
+      await sleep(300)
+      await first.query('rollback')
+      expect((await second).applied).not.toEqual([])
+    })
+    first.release()
   })
 
   test('a role without rights to create anything may run it when there is nothing to do', async () => {

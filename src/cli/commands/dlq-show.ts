@@ -1,0 +1,85 @@
+import type { DeadLetter } from '../../store/dead-letter-store.ts'
+import { type Command, defineCommand, type Invocation } from '../command.ts'
+import { deadLetterOperand } from '../operator-options.ts'
+import { safeBlock, safeJson, safeLine } from '../text/safe.ts'
+import { renderTable } from '../text/table.ts'
+import { displayWidth, pad } from '../text/width.ts'
+import { withReadyDatabase } from '../with-database.ts'
+
+/** `commitpost dlq show <id>` */
+export const dlqShowCommand: Command = defineCommand({
+  name: 'dlq show',
+  summary: {
+    en: 'Shows one dead letter with its payload and every failed attempt',
+    ko: '데드 레터 하나를 페이로드, 모든 실패 기록과 함께 보여 줍니다',
+  },
+  operands: { id: deadLetterOperand },
+  options: {},
+  run: (invocation) =>
+    withReadyDatabase(invocation, async ({ deadLetters }) => {
+      const { terminal, globals, values } = invocation
+      const letter = await deadLetters.show(values.id)
+      if (globals.json) terminal.printJson(letter)
+      else printLetter(letter, invocation)
+      return 0
+    }),
+})
+
+function printLetter(letter: DeadLetter, invocation: Invocation<unknown>): void {
+  const { terminal, messages } = invocation
+  const { deadLetters } = messages
+  terminal.print(terminal.style('title', deadLetters.title(letter.id)))
+  const facts = factsOf(letter, invocation)
+  const width = Math.max(...facts.map(([name]) => displayWidth(name)))
+  for (const [name, value] of facts) terminal.print(`${pad(name, width)}  ${safeLine(value)}`)
+  printBlock(deadLetters.fields.headers, letter.headers, invocation)
+  printBlock(deadLetters.fields.payload, letter.payload, invocation)
+  printHistory(letter, invocation)
+  if (!letter.resolved) terminal.note(`\n${deadLetters.whatNext(letter.id)}`)
+}
+
+function factsOf(letter: DeadLetter, { messages, formats }: Invocation<unknown>): readonly (readonly [string, string])[] {
+  const { fields, resolvedAt, open } = messages.deadLetters
+  const resolved =
+    letter.resolvedAt === null ? open : resolvedAt(letter.resolvedBy ?? '', formats.time(letter.resolvedAt))
+  return [
+    [fields.subscription, letter.subscription],
+    [fields.event, `${letter.eventType} v${letter.schemaVersion}, ${letter.eventId}`],
+    [fields.stream, letter.stream],
+    [fields.aggregate, `${letter.aggregateType}:${letter.aggregateId}`],
+    ...(letter.orderingKey === null ? [] : [[fields.orderingKey, letter.orderingKey] as const]),
+    [fields.occurredAt, formats.time(letter.occurredAt)],
+    [fields.failedAt, formats.time(letter.failedAt)],
+    [fields.attempts, formats.count(letter.retryCount + 1)],
+    [fields.error, `${letter.errorCode}: ${letter.errorMessage}`],
+    [fields.resolved, resolved],
+    ...(letter.note === null ? [] : [[fields.note, letter.note] as const]),
+  ]
+}
+
+function printBlock(title: string, value: unknown, { terminal }: Invocation<unknown>): void {
+  terminal.print(`\n${terminal.style('title', title)}\n${safeBlock(safeJson(value, 2))}`)
+}
+
+function printHistory({ attemptHistory }: DeadLetter, { terminal, messages, formats }: Invocation<unknown>): void {
+  if (attemptHistory.length === 0) return
+  const { historyColumns: columns, fields } = messages.deadLetters
+  terminal.print(`\n${terminal.style('title', fields.history)}`)
+  const head = [
+    { title: columns.attempt, align: 'right' as const },
+    { title: columns.at },
+    { title: columns.worker },
+    { title: columns.took, align: 'right' as const },
+    { title: columns.error, elastic: true },
+  ]
+  const rows = attemptHistory.map((record) =>
+    [
+      formats.count(record.attempt),
+      formats.time(new Date(record.at)),
+      record.worker,
+      formats.latency(record.durationMs),
+      `${record.code}: ${record.message}`,
+    ].map(safeLine),
+  )
+  for (const line of renderTable(head, rows, terminal.table)) terminal.print(line)
+}

@@ -1,0 +1,58 @@
+import { readFile } from 'node:fs/promises'
+import { createDeadLetters } from '../dead-letter/dead-letters.ts'
+import { SchemaVersionError } from '../runtime/errors.ts'
+import { migrateUp } from '../store/postgres/migrate.ts'
+import { migrationSql } from '../store/postgres/migration-sql.ts'
+import { migrationStatus } from '../store/postgres/migration-status.ts'
+import { postgresStore } from '../store/postgres/postgres-store.ts'
+import { rolesSql } from '../store/postgres/roles.ts'
+import { openDemoDatabase } from './demo/composition.ts'
+import { openPool } from './postgres-driver.ts'
+import type { Database, DatabaseTarget, Services } from './services.ts'
+
+/** The services of the real program: PostgreSQL, through the driver of the user's project. */
+export function createServices(): Services {
+  return { openDatabase, migrationSql, rolesSql, openDemoDatabase, packageVersion }
+}
+
+/** One command after the other: more connections would have nothing to do. */
+const CONNECTIONS = 2
+
+async function openDatabase({ url, schema }: DatabaseTarget): Promise<Database> {
+  const { pool } = await openPool({ url, connections: CONNECTIONS })
+  const store = postgresStore({ pool, schema })
+  const compareMigrations: Database['compareMigrations'] = () => migrationStatus(pool, { schema })
+  return {
+    deadLetters: createDeadLetters(store),
+    subscriptions: store,
+    migrateUp: () => migrateUp(pool, { schema }),
+    compareMigrations,
+    assertReady: async () => {
+      const { state, schemaVersion, codeVersion } = await compareMigrations()
+      if (state !== 'current') throw new SchemaVersionError(schemaVersion, codeVersion)
+    },
+    [Symbol.asyncDispose]: () => pool.end(),
+  }
+}
+
+/** The nearest package.json above this file that is our own, wherever the file was compiled to. */
+async function packageVersion(): Promise<string> {
+  for (let directory = new URL('.', import.meta.url); ; directory = new URL('..', directory)) {
+    const manifest = await readManifest(new URL('package.json', directory))
+    if (manifest?.name === 'commitpost') return manifest.version
+    if (directory.pathname === new URL('..', directory).pathname) return '0.0.0'
+  }
+}
+
+interface Manifest {
+  readonly name: string
+  readonly version: string
+}
+
+async function readManifest(file: URL): Promise<Manifest | null> {
+  try {
+    return JSON.parse(await readFile(file, 'utf8')) as Manifest
+  } catch {
+    return null // not here, perhaps further up
+  }
+}

@@ -1,0 +1,110 @@
+import { access } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { property } from '../runtime/property.ts'
+import { describeError } from '../runtime/text.ts'
+import { CliError } from './cli-error.ts'
+import type { Messages, WorkerMessages } from './messages/messages.ts'
+import type { GlobalValues } from './options.ts'
+import type { WorkerConfig } from './worker-config.ts'
+
+/** Where the config is, and what the command line says to it. */
+export interface ConfigRequest {
+  readonly cwd: string
+  /** As given with `--config`; undefined looks for a file of the usual names. */
+  readonly path: string | undefined
+  readonly globals: GlobalValues
+}
+
+/** A config that can be run, and the file it came from. */
+export interface LoadedConfig {
+  readonly path: string
+  readonly config: WorkerConfig
+}
+
+const USUAL_NAMES = ['commitpost.config.js', 'commitpost.config.mjs'] as const
+
+/** Loads and checks the config. @throws CliError naming the file and everything wrong with it. */
+export async function loadWorkerConfig(request: ConfigRequest): Promise<LoadedConfig> {
+  const path = await findConfig(request)
+  const exported = await importDefault(resolve(request.cwd, path), path)
+  const ignored = typeof exported === 'function' ? [] : ignoredOptions(request.globals)
+  const { databaseUrl, schema } = request.globals
+  const config: unknown =
+    typeof exported === 'function' ? await callConfig(exported, path, { databaseUrl, schema }) : exported
+  const problems = (messages: Messages): readonly string[] => configProblems(config, ignored, messages.worker)
+  if (!isConfig(config) || ignored.length > 0) {
+    throw new CliError('CONFIG_INVALID', (messages) => messages.errors.configInvalid(path, problems(messages)))
+  }
+  return { path, config }
+}
+
+async function findConfig({ cwd, path }: ConfigRequest): Promise<string> {
+  for (const candidate of path === undefined ? USUAL_NAMES : [path]) {
+    if (await exists(resolve(cwd, candidate))) return candidate
+  }
+  throw new CliError('CONFIG_INVALID', (messages) => messages.errors.configNotFound(path ?? USUAL_NAMES[0]))
+}
+
+async function exists(file: string): Promise<boolean> {
+  try {
+    await access(file)
+    return true
+  } catch {
+    return false
+  }
+}
+
+async function importDefault(file: string, shown: string): Promise<unknown> {
+  try {
+    const module: unknown = await import(pathToFileURL(file).href)
+    return property(module, 'default')
+  } catch (cause) {
+    throw failedConfig(shown, cause)
+  }
+}
+
+async function callConfig(make: (context: unknown) => unknown, shown: string, context: object): Promise<unknown> {
+  try {
+    return await make(context)
+  } catch (cause) {
+    throw failedConfig(shown, cause)
+  }
+}
+
+function failedConfig(shown: string, cause: unknown): CliError {
+  return new CliError('CONFIG_INVALID', (messages) => messages.errors.configFailed(shown, describeError(cause)), {
+    cause,
+  })
+}
+
+/** An object was made before anybody could tell it of the command line: a worker on the wrong database is worse than none. */
+function ignoredOptions({ databaseGiven, schemaGiven }: GlobalValues): readonly string[] {
+  return [...(databaseGiven ? ['--database'] : []), ...(schemaGiven ? ['--schema'] : [])]
+}
+
+function isConfig(config: unknown): config is WorkerConfig {
+  return hasOutbox(config) && hasSubscriptions(config)
+}
+
+function hasOutbox(config: unknown): boolean {
+  return typeof property(property(config, 'outbox'), 'worker') === 'function'
+}
+
+function hasSubscriptions(config: unknown): boolean {
+  const subscriptions = property(config, 'subscriptions')
+  return Array.isArray(subscriptions) && subscriptions.length > 0
+}
+
+function configProblems(config: unknown, ignored: readonly string[], messages: WorkerMessages): readonly string[] {
+  if (typeof config !== 'object' || config === null) return [messages.notAnObject(kindOf(config))]
+  return [
+    ...(hasOutbox(config) ? [] : [messages.outboxMissing]),
+    ...(hasSubscriptions(config) ? [] : [messages.subscriptionsMissing]),
+    ...(ignored.length === 0 ? [] : [messages.optionsIgnored(ignored)]),
+  ]
+}
+
+function kindOf(value: unknown): string {
+  return value === null ? 'null' : typeof value
+}

@@ -1,0 +1,211 @@
+import type { ClaimedDelivery, Settlement } from '../delivery/delivery.ts'
+import { deliveryFailure } from '../delivery/failure.ts'
+import type { Catalogue, EventName, PayloadInput } from '../event/catalogue.ts'
+import type { EventBus } from '../publish/event-bus.ts'
+import { InvalidOptionsError, LeaseLostError } from '../runtime/errors.ts'
+import { type Ids, systemIds } from '../runtime/ids.ts'
+import { type Random, systemRandom } from '../runtime/random.ts'
+import type { Backoff } from '../settle/backoff.ts'
+import { decide } from '../settle/decide.ts'
+import { type RetryPolicy, resolveRetryPolicy } from '../settle/retry-policy.ts'
+import type { WorkerStore } from '../store/store.ts'
+import { wholeNumberProblem } from './option-checks.ts'
+
+/** One event as the repository port of RFC-IMPL-008 sees it. */
+export interface OutboxEntry {
+  readonly id: string
+  readonly aggregateType: string
+  readonly aggregateId: string
+  readonly eventType: string
+  readonly payload: unknown
+  readonly status: 'PENDING' | 'PROCESSED' | 'FAILED'
+  readonly createdAt: Date
+  readonly processedAt: Date | null
+  /** Attempts before this one. */
+  readonly retryCount: number
+}
+
+/** An event to insert. */
+export interface NewOutboxEntry<C extends Catalogue, Name extends EventName<C> = EventName<C>> {
+  /** @default a new UUID v7 */
+  readonly id?: string
+  readonly eventType: Name
+  readonly aggregateId: string
+  readonly payload: PayloadInput<C, Name>
+}
+
+/**
+ * The repository port of RFC-IMPL-008 over leases: `findPending` leases what it returns, and the marks settle with the
+ * tokens held. For code written against that port; a worker does the same with less to get wrong.
+ */
+export interface OutboxRepository<C extends Catalogue, Tx> extends AsyncDisposable {
+  /** Writes the event in the caller's transaction. Returns its id. */
+  insert<Name extends EventName<C>>(tx: Tx, entry: NewOutboxEntry<C, Name>): Promise<string>
+  /** Takes up to so many events. Nobody else gets them until they are marked or the lease ends. */
+  findPending(limit: number): Promise<readonly OutboxEntry[]>
+  /** These are done. @throws LeaseLostError for the first that is not held any more; the others are written. */
+  markProcessed(ids: readonly string[]): Promise<void>
+  /** This one failed: it is PENDING again after a pause or, with no attempts left, a dead letter. */
+  markFailed(id: string, reason: string): Promise<void>
+  /** Gives back what is not marked and closes the connections. */
+  close(): Promise<void>
+}
+
+/** What a repository is made of. */
+export interface OutboxRepositoryOptions<C extends Catalogue, Tx> {
+  /** The outbox: what `insert` publishes with. */
+  readonly outbox: EventBus<C, Tx>
+  /** The store the outbox was made with. */
+  readonly store: { openWorker(): WorkerStore }
+  /** The subscription whose events `findPending` takes. It is registered on first use. */
+  readonly subscription: string
+  /** @default every stream */
+  readonly streams?: readonly string[]
+  /**
+   * How long what `findPending` returned may take to be marked, in milliseconds. Nothing extends it.
+   * @default 300_000
+   */
+  readonly leaseMs?: number
+  /** @default 5 */
+  readonly maxAttempts?: number
+  /** @default exponential, from 1 s to 5 min */
+  readonly retry?: Backoff
+  readonly ids?: Pick<Ids, 'workerId'>
+  readonly random?: Random
+}
+
+const MOST_AT_ONCE = 10_000
+
+/** Makes a repository. Opens nothing until it is used. */
+export function createOutboxRepository<C extends Catalogue, Tx>(
+  options: OutboxRepositoryOptions<C, Tx>,
+): OutboxRepository<C, Tx> {
+  const problem = wholeNumberProblem('leaseMs', options.leaseMs, 100, 86_400_000)
+  if (problem !== null) throw new InvalidOptionsError('the outbox repository', [problem])
+  return new LeasingRepository(options)
+}
+
+class LeasingRepository<C extends Catalogue, Tx> implements OutboxRepository<C, Tx> {
+  readonly #options: OutboxRepositoryOptions<C, Tx>
+  readonly #policy: RetryPolicy
+  readonly #random: Random
+  readonly #workerId: string
+  readonly #held = new Map<string, ClaimedDelivery>()
+  #store: WorkerStore | null = null
+  #subscriptionId: Promise<number> | null = null
+
+  constructor(options: OutboxRepositoryOptions<C, Tx>) {
+    const { retry, maxAttempts } = options
+    this.#options = options
+    this.#random = options.random ?? systemRandom
+    this.#workerId = (options.ids ?? systemIds).workerId()
+    this.#policy = resolveRetryPolicy({
+      ...(retry === undefined ? {} : { backoff: retry }),
+      ...(maxAttempts === undefined ? {} : { maxAttempts }),
+    })
+  }
+
+  insert<Name extends EventName<C>>(tx: Tx, entry: NewOutboxEntry<C, Name>): Promise<string> {
+    const { eventType, aggregateId, payload, id: eventId } = entry
+    return this.#options.outbox.publish(tx, eventType, { aggregateId, payload, eventId })
+  }
+
+  async findPending(limit: number): Promise<readonly OutboxEntry[]> {
+    const problem = wholeNumberProblem('limit', limit, 1, MOST_AT_ONCE)
+    if (problem !== null) throw new InvalidOptionsError('findPending', [problem])
+    const store = this.#opened()
+    const subscriptionId = await this.#registered(store)
+    const leaseMs = this.#options.leaseMs ?? 300_000
+    const request = { subscriptionId, workerId: this.#workerId, leaseMs, limit }
+    const { suspects } = await store.recover([subscriptionId])
+    const suspect = (suspects.get(subscriptionId) ?? 0) > 0 ? await store.claimSuspect(request) : null
+    // A suspect comes alone: if it ends the process, it is clear which it was.
+    const claimed = suspect === null ? await store.claim(request) : [suspect]
+    for (const delivery of claimed) this.#held.set(delivery.event.eventId, delivery)
+    return claimed.map(toEntry)
+  }
+
+  markProcessed(ids: readonly string[]): Promise<void> {
+    return this.#settle(ids, () => ({ kind: 'done' }))
+  }
+
+  markFailed(id: string, reason: string): Promise<void> {
+    const failure = deliveryFailure('MARKED_FAILED', reason)
+    const outcome = { kind: 'failed', failure, retry: { kind: 'by-policy' } } as const
+    return this.#settle([id], (delivery) => decide(delivery, outcome, this.#policy, this.#random))
+  }
+
+  async close(): Promise<void> {
+    const store = this.#store
+    if (store === null) return
+    this.#store = null
+    this.#subscriptionId = null
+    const held = [...this.#held.values()]
+    this.#held.clear()
+    const settlement: Settlement = { kind: 'release', delayMs: 0 }
+    await store.settle(held.map((delivery) => ({ delivery, settlement, durationMs: 0 })))
+    await store.close()
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+
+  #opened(): WorkerStore {
+    this.#store ??= this.#options.store.openWorker()
+    return this.#store
+  }
+
+  #registered(store: WorkerStore): Promise<number> {
+    this.#subscriptionId ??= this.#register(store).catch((error: unknown) => {
+      this.#subscriptionId = null
+      throw error
+    })
+    return this.#subscriptionId
+  }
+
+  async #register(store: WorkerStore): Promise<number> {
+    await store.assertReady()
+    const { id } = await store.register({
+      name: this.#options.subscription,
+      streams: this.#options.streams ?? null,
+      eventTypes: null,
+      orderBy: 'none',
+      lanes: 0,
+      onDead: 'block',
+      maxAttempts: this.#policy.maxAttempts,
+      startFrom: 'now',
+    })
+    return id
+  }
+
+  async #settle(
+    ids: readonly string[],
+    settlementOf: (delivery: ClaimedDelivery) => Settlement,
+  ): Promise<void> {
+    const held = ids.flatMap((id) => this.#held.get(id) ?? [])
+    const notHeld = ids.find((id) => !this.#held.has(id))
+    const { lost } = await this.#opened().settle(
+      held.map((delivery) => ({ delivery, settlement: settlementOf(delivery), durationMs: 0 })),
+    )
+    for (const id of ids) this.#held.delete(id)
+    const lostPositions = new Set(lost.map(({ position }) => position))
+    const eventId = notHeld ?? held.find(({ position }) => lostPositions.has(position))?.event.eventId
+    if (eventId === undefined) return
+    throw new LeaseLostError({ eventId, subscription: this.#options.subscription })
+  }
+}
+
+function toEntry({ event, attempt }: ClaimedDelivery): OutboxEntry {
+  return {
+    id: event.eventId,
+    aggregateType: event.aggregateType,
+    aggregateId: event.aggregateId,
+    eventType: event.type,
+    payload: event.payload,
+    status: 'PENDING',
+    createdAt: event.createdAt,
+    processedAt: null,
+    retryCount: attempt - 1,
+  }
+}

@@ -1,0 +1,104 @@
+import type { StartFrom, SubscriptionDefinition } from '../../src/store/subscription-store.ts'
+import { type Published, PublisherLoad } from './publisher-load.ts'
+import type { Hazard } from './support.ts'
+
+/** One registration under load, with the client's own times of it. */
+interface Round {
+  readonly id: number
+  readonly startFrom: StartFrom
+  readonly stream: string
+  readonly calledMs: number
+  readonly returnedMs: number
+  readonly retiredMs: number
+}
+
+/** What rounds came to, in events. */
+export interface Verdict {
+  readonly expected: number
+  readonly missed: number
+  readonly doubled: number
+  /** Deliveries of events that were over before it was registered, or never committed. */
+  readonly unwanted: number
+}
+
+/** Makes a subscription known; `join` takes it as far as it needs to go while publishers run. */
+export type Register = (
+  definition: SubscriptionDefinition,
+) => Promise<{ readonly id: number; join(): Promise<void> }>
+
+const STREAM_ROUNDS = 10
+
+/** Registers one subscription after the other while publishers run, and counts what each got and should have got. */
+export async function registerUnderLoad(
+  h: Hazard,
+  options: { readonly rounds: number; readonly seed: number; readonly register: Register },
+): Promise<Verdict> {
+  const load = new PublisherLoad(h, options.seed)
+  const rounds: Round[] = []
+  load.stream = 's0'
+  await load.start()
+  for (let n = 0; n < options.rounds; n += 1) {
+    // A new stream now and then, so that those from the beginning do not begin with everything.
+    load.stream = `s${Math.floor(n / STREAM_ROUNDS)}`
+    rounds.push(await oneRound(h, load, n, options.register))
+  }
+  await load.stop()
+  const verdicts = await Promise.all(rounds.map((round) => judge(h, round, load.published)))
+  return verdicts.reduce((a, b) => ({
+    expected: a.expected + b.expected,
+    missed: a.missed + b.missed,
+    doubled: a.doubled + b.doubled,
+    unwanted: a.unwanted + b.unwanted,
+  }))
+}
+
+async function oneRound(h: Hazard, load: PublisherLoad, n: number, register: Register): Promise<Round> {
+  const definition = define(n, load.stream)
+  const calledMs = performance.now()
+  const { id, join } = await register(definition)
+  const returnedMs = performance.now()
+  await Promise.all([join(), load.nextTransactions()])
+  // Everybody who begins after it was registered has had the time to publish.
+  await load.nextTransactions()
+  const retiredMs = performance.now()
+  await h.db.pool.query(`update outbox_subscription set state = 'retired' where id = $1`, [id])
+  return { id, startFrom: definition.startFrom, stream: load.stream, calledMs, returnedMs, retiredMs }
+}
+
+function define(n: number, stream: string): SubscriptionDefinition {
+  const ordered = n % 4 >= 2
+  return {
+    name: `sub${n}`,
+    streams: [stream],
+    eventTypes: null,
+    orderBy: ordered ? 'aggregate' : 'none',
+    lanes: ordered ? 8 : 0,
+    onDead: 'block',
+    maxAttempts: 3,
+    startFrom: n % 2 === 0 ? 'now' : 'beginning',
+  }
+}
+
+async function judge(h: Hazard, round: Round, published: readonly Published[]): Promise<Verdict> {
+  const { rows } = await h.db.pool.query<{ id: string; count: number }>(
+    'select event_id as id, count(*)::int as count from outbox_delivery where subscription_id = $1 group by 1',
+    [round.id],
+  )
+  const delivered = new Set(rows.map(({ id }) => id))
+  const ofStream = published.filter(({ stream }) => stream === round.stream)
+  const committed = new Set(ofStream.map(({ eventId }) => eventId))
+  const due = ofStream.filter(
+    ({ commitSentMs, commitAckedMs }) =>
+      (round.startFrom === 'beginning' || commitSentMs > round.returnedMs) && commitAckedMs < round.retiredMs,
+  )
+  const tooEarly = ofStream.filter(
+    ({ eventId, commitAckedMs }) =>
+      round.startFrom === 'now' && commitAckedMs < round.calledMs && delivered.has(eventId),
+  )
+  return {
+    expected: due.length,
+    missed: due.filter(({ eventId }) => !delivered.has(eventId)).length,
+    doubled: rows.filter(({ count }) => count > 1).length,
+    unwanted: tooEarly.length + rows.filter(({ id }) => !committed.has(id)).length,
+  }
+}

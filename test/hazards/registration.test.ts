@@ -1,0 +1,88 @@
+import { describe, expect, test } from 'vitest'
+import { subscribe } from '../store/postgres/fixtures.ts'
+import { PublisherLoad } from './publisher-load.ts'
+import { type Register, registerUnderLoad } from './registration-rounds.ts'
+import { type Hazard, hazard, withoutRegistrationGuard } from './support.ts'
+
+const SEED = 20_261_116
+
+/** As a worker does it: registers, then moves what joins on until nothing joins. */
+function registerProperly(h: Hazard): Register {
+  const { store } = h.worker('registrar')
+  return async (definition) => {
+    const { id } = await store.register(definition)
+    return {
+      id,
+      async join() {
+        while ((await store.advanceJoining()).length > 0);
+      },
+    }
+  }
+}
+
+/** As one would do it without thinking of transactions that are under way. */
+function registerNaively(h: Hazard): Register {
+  return async ({ name, streams, orderBy }) => {
+    const id = await subscribe(h.db, { name, streamLike: streams, orderBy })
+    return { id, join: () => Promise.resolve() }
+  }
+}
+
+describe('a subscription registered while publishers run', () => {
+  test('misses no event and gets none twice, from now or from the beginning, ordered or not', async () => {
+    await using h = await hazard()
+    const verdict = await registerUnderLoad(h, { rounds: 200, seed: SEED, register: registerProperly(h) })
+    expect(verdict).toMatchObject({ missed: 0, doubled: 0, unwanted: 0 })
+    expect(verdict.expected).toBeGreaterThan(2_000)
+  }, 60_000)
+
+  test('without joining it misses events', async () => {
+    await using h = await hazard()
+    const verdict = await registerUnderLoad(h, { rounds: 20, seed: SEED, register: registerNaively(h) })
+    expect(verdict.missed).toBeGreaterThan(0)
+  })
+
+  test('without turning stale snapshots away it misses events', async () => {
+    await using h = await hazard()
+    await withoutRegistrationGuard(h)
+    const verdict = await registerUnderLoad(h, { rounds: 60, seed: SEED, register: registerProperly(h) })
+    expect(verdict.missed).toBeGreaterThan(0)
+  })
+})
+
+describe('a subscription widened while publishers run', () => {
+  test('gets every event of the wider selection from then on, and none of what it had is missed', async () => {
+    await using h = await hazard()
+    const { store } = h.worker('registrar')
+    const load = new PublisherLoad(h, SEED)
+    const types = Array.from({ length: 20 }, (_, n) => `Type${n}`)
+    load.types = types
+    await load.start()
+    const widenedMs = new Map<string, number>()
+    for (const [n, type] of types.entries()) {
+      await store.register({
+        name: 'sub',
+        streams: null,
+        eventTypes: types.slice(0, n + 1),
+        orderBy: 'none',
+        lanes: 0,
+        onDead: 'block',
+        maxAttempts: 3,
+        startFrom: 'now',
+      })
+      widenedMs.set(type, performance.now())
+      await load.nextTransactions()
+      while ((await store.advanceJoining()).length > 0);
+    }
+    await load.nextTransactions()
+    await load.stop()
+    const { rows } = await h.db.pool.query<{ id: string }>('select event_id as id from outbox_delivery')
+    const delivered = new Set(rows.map(({ id }) => id))
+    const due = load.published.filter(
+      ({ type, commitSentMs }) => commitSentMs > (widenedMs.get(type) ?? Number.POSITIVE_INFINITY),
+    )
+    expect(due.length).toBeGreaterThan(100)
+    expect(due.filter(({ eventId }) => !delivered.has(eventId))).toEqual([])
+    expect(rows.length).toBe(delivered.size)
+  })
+})
