@@ -47,6 +47,12 @@ export interface OutboxOptions<C extends Catalogue, Tx> {
    * @default 1_048_576
    */
   readonly maxPayloadBytes?: number
+  /**
+   * True tells the workers of other processes after a commit that there is work: a NOTIFY of its own, never part of a
+   * business transaction, and for many commits at once. False leaves them to their polling.
+   * @default true
+   */
+  readonly notify?: boolean
   /** Headers for every event published from here, such as the current trace. */
   readonly ambientHeaders?: () => EventHeaders
   /** Time, for tests. */
@@ -87,7 +93,7 @@ export interface Outbox<C extends Catalogue, Tx> extends EventBus<C, Tx> {
 export function createOutbox<C extends Catalogue, Tx>(options: OutboxOptions<C, Tx>): Outbox<C, Tx> {
   const parts = resolveOutboxOptions(options)
   const { store, events, clock } = parts
-  const bell = new WakeBell(() => store.notifyWorkers(), clock)
+  const bell = new WakeBell(options.notify === false ? null : () => store.notifyWorkers(), clock)
   const bus = createPublisher<C, Tx>({ ...options, catalogue: events, store })
   const setPaused = async (name: string, isPaused: boolean, act: OperatorAct): Promise<void> => {
     const problems = actProblems(act)

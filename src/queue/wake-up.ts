@@ -1,5 +1,8 @@
 import type { Clock } from '../runtime/clock.ts'
 
+// Without one, every abort makes an exception with a stack, which costs more than the wait it ends.
+const NO_REASON = null
+
 /**
  * A bell with memory. Ringing it any number of times ends at most one wait: the one under way, or the next.
  */
@@ -33,7 +36,7 @@ export class WakeUp {
 
   async #sleep(ms: number, signal: AbortSignal): Promise<void> {
     const rung = new AbortController()
-    const end = (): void => rung.abort()
+    const end = (): void => rung.abort(NO_REASON)
     signal.addEventListener('abort', end, { once: true })
     this.#end = end
     await (ms === Number.POSITIVE_INFINITY ? aborted(rung.signal) : this.#clock.sleep(ms, rung.signal))

@@ -5,18 +5,19 @@ export interface Wakeable {
   wake(): void
 }
 
-/** Notifications take a lock of the whole server when they commit: not more than twenty a second per process. */
-const NOTIFY_EVERY_MS = 50
+/** Notifications take a lock of the whole server when they commit: under a load, a few hundred a second per process. */
+const NOTIFY_EVERY_MS = 3
 
 /** Tells the workers of this process at once, and those of others soon, that there may be work. */
 export class WakeBell {
   readonly #wakeables = new Set<Wakeable>()
-  readonly #notify: () => Promise<void>
+  readonly #notify: (() => Promise<void>) | null
   readonly #clock: Clock
   #notifying = false
   #again = false
 
-  constructor(notify: () => Promise<void>, clock: Clock) {
+  /** `notify` reaches other processes; null where nobody is to be told. */
+  constructor(notify: (() => Promise<void>) | null, clock: Clock) {
     this.#notify = notify
     this.#clock = clock
   }
@@ -33,14 +34,14 @@ export class WakeBell {
   ring(): void {
     for (const wakeable of this.#wakeables) wakeable.wake()
     this.#again = true
-    if (!this.#notifying) void this.#notifyOthers()
+    if (this.#notify !== null && !this.#notifying) void this.#notifyOthers(this.#notify)
   }
 
-  async #notifyOthers(): Promise<void> {
+  async #notifyOthers(notify: () => Promise<void>): Promise<void> {
     this.#notifying = true
     while (this.#again) {
       this.#again = false
-      await this.#notify().catch(() => {})
+      await notify().catch(() => {})
       await this.#clock.sleep(NOTIFY_EVERY_MS)
     }
     this.#notifying = false

@@ -6,3 +6,15 @@ const PASSWORD_PARAMETER = /(\b(?:password|sslpassword|passwd|pwd)\s*=\s*)[^\s&;
 export function redact(text: string): string {
   return text.replace(PASSWORD_IN_URL, '$1***@').replace(PASSWORD_PARAMETER, '$1***')
 }
+
+/** A connection string that can be shown and used where a password is not needed or asked for. */
+export function withoutPassword(url: string): string {
+  try {
+    const parsed = new URL(url)
+    parsed.password = ''
+    for (const name of ['password', 'sslpassword']) parsed.searchParams.delete(name)
+    return parsed.href
+  } catch {
+    return redact(url) // a socket path, say
+  }
+}

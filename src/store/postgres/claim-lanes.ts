@@ -1,7 +1,8 @@
+import type { Lease } from '../../delivery/delivery.ts'
 import type { LaneClaimRequest, LaneDelivery } from '../queue-store.ts'
 import { byPosition } from './claim.ts'
 import { type PgPool, type RawRow, rawQuery, withClient } from './client.ts'
-import { RETURNING_CLAIMED, selectClaimed, toClaimedDelivery, wasHeld } from './event-row.ts'
+import { leaseOf, RETURNING_CLAIMED, selectClaimed, toClaimedDelivery, wasHeld } from './event-row.ts'
 import { type QuotedSchema, sequenceName } from './identifiers.ts'
 import { ownedLanes } from './lane-sql.ts'
 import type { LowWaterBound } from './low-water.ts'
@@ -90,11 +91,13 @@ export async function claimLanes(
     bound.generation,
   ]
   const rows = await withClient(pool, (client) => rawQuery(client, claimLanesSql(schema), values))
-  return rows.map((row) => toLaneDelivery(row, subscriptionId, workerId)).toSorted(byPosition)
+  const lease = leaseOf(rows, workerId)
+  if (lease === null) return []
+  return rows.map((row) => toLaneDelivery(row, subscriptionId, lease)).toSorted(byPosition)
 }
 
 /** Maps a row to a delivery with what its runner has to know about the key. */
-export function toLaneDelivery(row: RawRow, subscriptionId: number, workerId: string): LaneDelivery {
-  const delivery = toClaimedDelivery(row, subscriptionId, workerId)
+export function toLaneDelivery(row: RawRow, subscriptionId: number, lease: Lease): LaneDelivery {
+  const delivery = toClaimedDelivery(row, subscriptionId, lease)
   return { ...delivery, key: row[19] ?? '', wasHeld: wasHeld(row) }
 }

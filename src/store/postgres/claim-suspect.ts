@@ -1,7 +1,7 @@
 import type { ClaimRequest, HeldLane, LaneDelivery } from '../queue-store.ts'
 import { toLaneDelivery } from './claim-lanes.ts'
 import { type PgPool, rawQuery, withClient } from './client.ts'
-import { RETURNING_CLAIMED, selectClaimed } from './event-row.ts'
+import { leaseOf, RETURNING_CLAIMED, selectClaimed } from './event-row.ts'
 import { type QuotedSchema, sequenceName } from './identifiers.ts'
 import { ownedLanes } from './lane-sql.ts'
 
@@ -63,6 +63,7 @@ export async function claimSuspect(
     lanes.map(({ lane }) => lane),
     lanes.map(({ epoch }) => epoch),
   ]
-  const [row] = await withClient(pool, (client) => rawQuery(client, claimSuspectSql(schema), values))
-  return row === undefined ? null : toLaneDelivery(row, subscriptionId, workerId)
+  const rows = await withClient(pool, (client) => rawQuery(client, claimSuspectSql(schema), values))
+  const lease = leaseOf(rows, workerId)
+  return rows[0] === undefined || lease === null ? null : toLaneDelivery(rows[0], subscriptionId, lease)
 }

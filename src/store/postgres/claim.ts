@@ -1,7 +1,7 @@
 import type { ClaimedDelivery } from '../../delivery/delivery.ts'
 import type { ClaimRequest } from '../queue-store.ts'
 import { type PgPool, rawQuery, withClient } from './client.ts'
-import { RETURNING_CLAIMED, selectClaimed, toClaimedDelivery } from './event-row.ts'
+import { leaseOf, RETURNING_CLAIMED, selectClaimed, toClaimedDelivery } from './event-row.ts'
 import { type QuotedSchema, sequenceName } from './identifiers.ts'
 import type { LowWaterBound } from './low-water.ts'
 
@@ -62,7 +62,9 @@ export async function claim(
       bound.generation,
     ]),
   )
-  return rows.map((row) => toClaimedDelivery(row, subscriptionId, workerId)).toSorted(byPosition)
+  const lease = leaseOf(rows, workerId)
+  if (lease === null) return []
+  return rows.map((row) => toClaimedDelivery(row, subscriptionId, lease)).toSorted(byPosition)
 }
 
 /** RETURNING promises no order. Positions are 64-bit numbers kept as text: the longer is the larger. */

@@ -1,4 +1,4 @@
-import type { ClaimedDelivery } from '../../delivery/delivery.ts'
+import type { ClaimedDelivery, Lease } from '../../delivery/delivery.ts'
 import type { EventHeaders, OutboxEvent } from '../../event/event.ts'
 import type { RawRow } from './client.ts'
 import type { QuotedSchema } from './identifiers.ts'
@@ -24,13 +24,19 @@ export const selectClaimed = (schema: QuotedSchema): string => `
 export const RETURNING_CLAIMED =
   'd.lane, d.id, d.event_id, d.attempt_count, d.max_attempts, d.suspect, d.lease_token, d.ordering_key'
 
+/** The lease all rows of one claim share, or null when it took nothing. */
+export function leaseOf(rows: readonly RawRow[], workerId: string): Lease | null {
+  const [first] = rows
+  return first === undefined ? null : { token: text(first, 5), workerId }
+}
+
 /** Maps one row of `selectClaimed`. Columns by number: this runs once for every event of the system. */
-export function toClaimedDelivery(row: RawRow, subscriptionId: number, workerId: string): ClaimedDelivery {
+export function toClaimedDelivery(row: RawRow, subscriptionId: number, lease: Lease): ClaimedDelivery {
   return {
     subscriptionId,
     lane: Number(row[0]),
     position: text(row, 1),
-    lease: { token: text(row, 5), workerId },
+    lease,
     attempt: Number(row[2]),
     maxAttempts: Number(row[3]),
     suspect: row[4] === 't',

@@ -14,13 +14,10 @@ export async function settle(
   schema: QuotedSchema,
   batch: readonly Settled[],
 ): Promise<SettleReport> {
-  const done = groupBy(
-    batch.filter(isDone),
-    ({ delivery }) => `${delivery.subscriptionId}/${delivery.lease.token}`,
-  )
+  const done = groupBy(batch.filter(isDone), ({ delivery }) => delivery.lease)
   const failed = groupBy(
     batch.filter((settled) => !isDone(settled)),
-    ({ delivery }) => `${delivery.subscriptionId}`,
+    ({ delivery }) => delivery.subscriptionId,
   )
   return withClient(pool, async (client) => {
     const lost: DeliveryKey[] = []
@@ -50,11 +47,12 @@ type NonEmpty<Item> = readonly [Item, ...Item[]]
 
 const isDone = ({ settlement }: Settled): boolean => settlement.kind === 'done'
 
+// By identity: the deliveries of one claim share their lease.
 function groupBy(
   batch: readonly Settled[],
-  keyOf: (settled: Settled) => string,
+  keyOf: (settled: Settled) => unknown,
 ): readonly NonEmpty<Settled>[] {
-  const groups = new Map<string, [Settled, ...Settled[]]>()
+  const groups = new Map<unknown, [Settled, ...Settled[]]>()
   for (const settled of batch) {
     const key = keyOf(settled)
     const group = groups.get(key)

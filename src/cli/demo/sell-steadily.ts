@@ -1,0 +1,37 @@
+import type { Clock } from '../../runtime/clock.ts'
+
+/** How the shop is kept busy. */
+export interface SellOptions {
+  /** Business transactions per second. */
+  readonly rate: number
+  readonly clock: Clock
+  readonly signal: AbortSignal
+  sell(): Promise<void>
+}
+
+const TICK_MS = 10
+const MOST_AT_ONCE = 16
+
+/**
+ * Sells at a steady rate until the signal aborts, or as fast as the database allows where that is slower. Resolves when
+ * the last transaction is over; rejects with the first that failed.
+ */
+export async function sellSteadily({ rate, clock, signal, sell }: SellOptions): Promise<void> {
+  const inFlight = new Set<Promise<void>>()
+  const failures: unknown[] = []
+  const startOne = (): void => {
+    const sale = sell()
+      .catch((error: unknown) => void failures.push(error))
+      .finally(() => inFlight.delete(sale))
+    inFlight.add(sale)
+  }
+  const beganMs = clock.monotonicMs()
+  let started = 0
+  while (!signal.aborted && failures.length === 0) {
+    const due = 1 + Math.floor(((clock.monotonicMs() - beganMs) / 1_000) * rate)
+    for (; started < due && inFlight.size < MOST_AT_ONCE; started += 1) startOne()
+    await clock.sleep(TICK_MS, signal)
+  }
+  await Promise.all(inFlight)
+  if (failures.length > 0) throw failures[0]
+}
