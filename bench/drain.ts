@@ -20,7 +20,11 @@ interface Round {
 }
 
 const catalogue = defineEvents({
-  OrderPlaced: { stream: 'bench.order', aggregate: 'order', schema: unchecked<{ orderId: number; note: string }>() },
+  OrderPlaced: {
+    stream: 'bench.order',
+    aggregate: 'order',
+    schema: unchecked<{ orderId: number; note: string }>(),
+  },
 })
 
 const { values } = parseArgs({
@@ -95,7 +99,9 @@ async function drain(database: BenchDatabase): Promise<Round> {
     perSecond: options.events / seconds,
     nodeMicros: (cpu.user + cpu.system) / options.events,
     postgresMicros:
-      postgresBefore === null || postgresAfter === null ? null : (postgresAfter - postgresBefore) / options.events,
+      postgresBefore === null || postgresAfter === null
+        ? null
+        : (postgresAfter - postgresBefore) / options.events,
   }
 }
 
@@ -114,7 +120,8 @@ async function assertAllDone({ pool, schema }: BenchDatabase): Promise<void> {
   const { rows } = await pool.query<{ open: string }>(
     `select count(*) as open from ${schema}.outbox_delivery where status <> 'DONE'`,
   )
-  if (rows[0]?.open !== '0') throw new Error(`${rows[0]?.open} deliveries are not DONE: the figure means nothing`)
+  if (rows[0]?.open !== '0')
+    throw new Error(`${rows[0]?.open} deliveries are not DONE: the figure means nothing`)
 }
 
 function describe({ perSecond, nodeMicros, postgresMicros }: Round): string {

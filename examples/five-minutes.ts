@@ -21,7 +21,9 @@ const worker = outbox.worker([
   subscription('receipts', {
     on: {
       OrderPlaced: async (event, ctx) => {
-        console.log(`attempt ${ctx.attempt}: receipt for ${event.payload.orderId} over ${event.payload.total}`)
+        console.log(
+          `attempt ${ctx.attempt}: receipt for ${event.payload.orderId} over ${event.payload.total}`,
+        )
       },
     },
   }),

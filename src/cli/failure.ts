@@ -25,7 +25,8 @@ export function describeFailure(error: unknown, messages: Messages): Failure {
 /** The stack of an error and of its causes, for `--debug`. */
 export function stackOf(error: unknown): string {
   const own = error instanceof Error ? (error.stack ?? String(error)) : String(error)
-  const cause = error instanceof Error && error.cause !== undefined ? `\ncaused by ${stackOf(error.cause)}` : ''
+  const cause =
+    error instanceof Error && error.cause !== undefined ? `\ncaused by ${stackOf(error.cause)}` : ''
   return redact(safeBlock(own + cause))
 }
 
@@ -35,16 +36,28 @@ function explain(error: unknown, messages: Messages): Failure {
   }
   if (error instanceof CommitpostError) {
     const remark = messages.errors.remark(error.code)
-    return { code: error.code, message: remark === null ? error.message : `${remark}\n${error.message}`, exitCode: 1 }
+    return {
+      code: error.code,
+      message: remark === null ? error.message : `${remark}\n${error.message}`,
+      exitCode: 1,
+    }
   }
   const code = textProperty(error, 'code') ?? ''
   // Errors of the embedded server are written for people as they are.
   if (code.startsWith('EMBEDDED_POSTGRES_')) return { code, message: describeError(error), exitCode: 1 }
   if (MISSING_TABLES.has(code)) {
-    return { code: 'SCHEMA_MISSING', message: messages.errors.schemaMissing(describeError(error)), exitCode: 1 }
+    return {
+      code: 'SCHEMA_MISSING',
+      message: messages.errors.schemaMissing(describeError(error)),
+      exitCode: 1,
+    }
   }
   if (SQLSTATE.test(code)) {
-    return { code: 'DATABASE_ERROR', message: messages.errors.database(code, describeError(error)), exitCode: 1 }
+    return {
+      code: 'DATABASE_ERROR',
+      message: messages.errors.database(code, describeError(error)),
+      exitCode: 1,
+    }
   }
   return { code: 'INTERNAL', message: messages.errors.unexpected(describeError(error)), exitCode: 1 }
 }

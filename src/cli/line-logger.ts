@@ -13,7 +13,12 @@ export interface LineLoggerParts {
   readonly clock?: Clock
 }
 
-const STYLES: Readonly<Record<LogLevel, Style>> = { debug: 'faint', info: 'good', warn: 'warning', error: 'bad' }
+const STYLES: Readonly<Record<LogLevel, Style>> = {
+  debug: 'faint',
+  info: 'good',
+  warn: 'warning',
+  error: 'bad',
+}
 
 /** Logs for a person: time, level, sentence, then the facts as name=value. */
 export function lineLogger({ terminal, formats, clock = systemClock }: LineLoggerParts): Logger {

@@ -28,13 +28,16 @@ const USUAL_NAMES = ['commitpost.config.js', 'commitpost.config.mjs'] as const
 export async function loadWorkerConfig(request: ConfigRequest): Promise<LoadedConfig> {
   const path = await findConfig(request)
   const exported = await importDefault(resolve(request.cwd, path), path)
-  const ignored = typeof exported === 'function' ? [] : ignoredOptions(request.globals)
+  const ignored = isFunction(exported) ? [] : ignoredOptions(request.globals)
   const { databaseUrl, schema } = request.globals
-  const config: unknown =
-    typeof exported === 'function' ? await callConfig(exported, path, { databaseUrl, schema }) : exported
+  const config: unknown = isFunction(exported)
+    ? await callConfig(exported, path, { databaseUrl, schema })
+    : exported
   const problems = (messages: Messages): readonly string[] => configProblems(config, ignored, messages.worker)
   if (!isConfig(config) || ignored.length > 0) {
-    throw new CliError('CONFIG_INVALID', (messages) => messages.errors.configInvalid(path, problems(messages)))
+    throw new CliError('CONFIG_INVALID', (messages) =>
+      messages.errors.configInvalid(path, problems(messages)),
+    )
   }
   return { path, config }
 }
@@ -64,7 +67,11 @@ async function importDefault(file: string, shown: string): Promise<unknown> {
   }
 }
 
-async function callConfig(make: (context: unknown) => unknown, shown: string, context: object): Promise<unknown> {
+async function callConfig(
+  make: (context: unknown) => unknown,
+  shown: string,
+  context: object,
+): Promise<unknown> {
   try {
     return await make(context)
   } catch (cause) {
@@ -73,9 +80,13 @@ async function callConfig(make: (context: unknown) => unknown, shown: string, co
 }
 
 function failedConfig(shown: string, cause: unknown): CliError {
-  return new CliError('CONFIG_INVALID', (messages) => messages.errors.configFailed(shown, describeError(cause)), {
-    cause,
-  })
+  return new CliError(
+    'CONFIG_INVALID',
+    (messages) => messages.errors.configFailed(shown, describeError(cause)),
+    {
+      cause,
+    },
+  )
 }
 
 /** An object was made before anybody could tell it of the command line: a worker on the wrong database is worse than none. */
@@ -96,13 +107,21 @@ function hasSubscriptions(config: unknown): boolean {
   return Array.isArray(subscriptions) && subscriptions.length > 0
 }
 
-function configProblems(config: unknown, ignored: readonly string[], messages: WorkerMessages): readonly string[] {
+function configProblems(
+  config: unknown,
+  ignored: readonly string[],
+  messages: WorkerMessages,
+): readonly string[] {
   if (typeof config !== 'object' || config === null) return [messages.notAnObject(kindOf(config))]
   return [
     ...(hasOutbox(config) ? [] : [messages.outboxMissing]),
     ...(hasSubscriptions(config) ? [] : [messages.subscriptionsMissing]),
     ...(ignored.length === 0 ? [] : [messages.optionsIgnored(ignored)]),
   ]
+}
+
+function isFunction(value: unknown): value is (context: unknown) => unknown {
+  return typeof value === 'function'
 }
 
 function kindOf(value: unknown): string {

@@ -146,5 +146,7 @@ function mapEntries(
   specs: Readonly<Record<string, OptionSpec<unknown>>>,
   map: (name: string, spec: OptionSpec<unknown>, index: number) => unknown,
 ): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(specs).map(([name, spec], index) => [name, map(name, spec, index)]))
+  return Object.fromEntries(
+    Object.entries(specs).map(([name, spec], index) => [name, map(name, spec, index)]),
+  )
 }

@@ -16,6 +16,8 @@ export interface OpenPoolOptions {
   readonly connections: number
 }
 
+type Driver = (typeof import('pg'))['default']
+
 const CONNECT_TIMEOUT_MS = 10_000
 const SCHEMES = /^(?:postgres|postgresql|socket):/i
 const SQLSTATE = /^[0-9A-Z]{5}$/
@@ -44,7 +46,7 @@ export async function openPool({ url, connections }: OpenPoolOptions): Promise<O
   }
 }
 
-async function loadDriver(): Promise<typeof import('pg')> {
+async function loadDriver(): Promise<Driver> {
   try {
     const module = await import('pg')
     return module.default
@@ -55,7 +57,7 @@ async function loadDriver(): Promise<typeof import('pg')> {
 }
 
 /** A client that is never connected: it knows what the driver makes of the address and of the environment. */
-function addressOf(pg: typeof import('pg'), settings: { readonly connectionString: string }): string {
+function addressOf(pg: Driver, settings: { readonly connectionString: string }): string {
   try {
     const { user, host, port, database } = new pg.Client(settings)
     return `${user ?? ''}@${host}:${port}/${database ?? ''}`
@@ -69,7 +71,9 @@ function connectionFailure(error: unknown, address: string): CliError {
   const answered = SQLSTATE.test(textProperty(error, 'code') ?? '')
   const reason = reasonOf(error)
   return answered
-    ? new CliError('DATABASE_REFUSED', (messages) => messages.errors.refused(address, reason), { cause: error })
+    ? new CliError('DATABASE_REFUSED', (messages) => messages.errors.refused(address, reason), {
+        cause: error,
+      })
     : new CliError('DATABASE_UNREACHABLE', (messages) => messages.errors.unreachable(address, reason), {
         cause: error,
       })
@@ -78,5 +82,7 @@ function connectionFailure(error: unknown, address: string): CliError {
 /** A host with several addresses fails once for each of them. */
 function reasonOf(error: unknown): string {
   const each = property(error, 'errors')
-  return Array.isArray(each) && each.length > 0 ? each.map((one) => describeError(one)).join('; ') : describeError(error)
+  return Array.isArray(each) && each.length > 0
+    ? each.map((one) => describeError(one)).join('; ')
+    : describeError(error)
 }

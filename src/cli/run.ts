@@ -47,7 +47,8 @@ async function runWords(
   const found = findCommand(words, parts.commands)
   const helpParts = { terminal, language, messages }
   if (found === null) {
-    if (hasOption(words, 'help')) return printed(terminal, groupHelp(groupOf(words, parts), inGroup(words, parts), helpParts))
+    if (hasOption(words, 'help'))
+      return printed(terminal, groupHelp(groupOf(words, parts), inGroup(words, parts), helpParts))
     throw unknownCommand(words, parts, messages)
   }
   if (hasOption(words, 'help')) return printed(terminal, commandHelp(found, helpParts))

@@ -44,6 +44,7 @@ const CODES: Readonly<Record<Style, number>> = { title: 1, faint: 2, bad: 31, go
 export function createTerminal({ stdout, stderr, env }: TerminalParts): Terminal {
   const colours = wantsColours(stdout, env)
   const rewrites = stdout.isTTY === true && env['TERM'] !== 'dumb'
+  let isLive = false
   const style = (name: Style, text: string): string =>
     colours ? `\u001b[${CODES[name]}m${text}\u001b[0m` : text
   return {
@@ -51,11 +52,19 @@ export function createTerminal({ stdout, stderr, env }: TerminalParts): Terminal
     printJson: (value) => stdout.write(`${safeJson(value, 2)}\n`),
     printJsonLine: (value) => stdout.write(`${safeJson(value)}\n`),
     note: (text) => stderr.write(`${text}\n`),
-    printLive: (line) =>
-      stdout.write(rewrites ? `\r\u001b[2K${truncate(line, (stdout.columns ?? 80) - 1)}` : `${line}\n`),
-    endLive: () => (rewrites ? stdout.write('\n') : undefined),
+    printLive: (line) => {
+      isLive = rewrites
+      stdout.write(rewrites ? `\r\u001b[2K${truncate(line, (stdout.columns ?? 80) - 1)}` : `${line}\n`)
+    },
+    endLive: () => {
+      if (isLive) stdout.write('\n')
+      isLive = false
+    },
     style,
-    table: { width: stdout.isTTY === true ? (stdout.columns ?? null) : null, title: (text) => style('title', text) },
+    table: {
+      width: stdout.isTTY === true ? (stdout.columns ?? null) : null,
+      title: (text) => style('title', text),
+    },
   }
 }
 

@@ -33,6 +33,7 @@ export interface LeaseLimits {
 /** Everything of one subscription that this worker has under lease. */
 export class Hand<Delivery extends ClaimedDelivery = ClaimedDelivery> {
   readonly #held = new Set<Held<Delivery>>()
+  readonly #perLane: number[] = []
   readonly #usableMs: number
 
   constructor(limits: LeaseLimits) {
@@ -46,9 +47,7 @@ export class Hand<Delivery extends ClaimedDelivery = ClaimedDelivery> {
 
   /** How many of them are of one lane. */
   countLane(lane: number): number {
-    let count = 0
-    for (const { delivery } of this.#held) if (delivery.lane === lane) count += 1
-    return count
+    return this.#perLane[lane] ?? 0
   }
 
   /** Takes in what one claim returned; `sentAtMs` is when the claim was sent. */
@@ -57,13 +56,15 @@ export class Hand<Delivery extends ClaimedDelivery = ClaimedDelivery> {
     return deliveries.map((delivery) => {
       const held = new Held(delivery, term)
       this.#held.add(held)
+      this.#perLane[delivery.lane] = this.countLane(delivery.lane) + 1
       return held
     })
   }
 
   /** Lets go of a delivery: it is settled, or was never ours any more. */
   drop(held: Held<Delivery>): void {
-    this.#held.delete(held)
+    const { lane } = held.delivery
+    if (this.#held.delete(held)) this.#perLane[lane] = this.countLane(lane) - 1
   }
 
   /** Whether a delivery may still be started. */

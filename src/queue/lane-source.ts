@@ -13,8 +13,10 @@ export interface LaneSourceParts {
   readonly random: Random
   /** How often to look for lanes to take or to give back, in milliseconds. */
   readonly shareEveryMs: number
+  /** The most deliveries of all lanes together to have in hand, and the least of one lane to ask for more. */
+  readonly window: { readonly most: number; readonly least: number }
   /** How many deliveries of a lane are in hand. */
-  countInHand(lane: number): number
+  readonly countInHand: (lane: number) => number
 }
 
 const JITTER = 0.2
@@ -55,7 +57,7 @@ export class LaneSource implements DeliverySource<LaneDelivery> {
   }
 
   async take(limit: number): Promise<Taken<LaneDelivery>> {
-    const lanes = this.#inTurn()
+    const lanes = this.#withRoom(this.#inTurn())
     const confirmedAtMs = this.#confirmedAtMs(lanes)
     if (lanes.length === 0) return { deliveries: [], confirmedAtMs }
     try {
@@ -156,6 +158,13 @@ export class LaneSource implements DeliverySource<LaneDelivery> {
     const first = lanes.length === 0 ? 0 : this.#turn % lanes.length
     this.#turn += 1
     return [...lanes.slice(first), ...lanes.slice(0, first)]
+  }
+
+  /** A lane whose events pile up behind a slow key must not fill the hand and keep the other lanes from being read. */
+  #withRoom(lanes: readonly Lane[]): readonly Lane[] {
+    const { window, countInHand } = this.#parts
+    const share = Math.max(window.least, Math.ceil(window.most / Math.max(1, lanes.length)))
+    return lanes.filter(({ lane }) => countInHand(lane) < share)
   }
 
   // The lease of a delivery is its lane's: it was confirmed when the lane's was, not when it was claimed.

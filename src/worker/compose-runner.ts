@@ -93,6 +93,7 @@ function composeOrdered(
     random,
     options: { subscriptionId: id, workerId, ...limits },
     shareEveryMs: heartbeatEveryMs(limits.leaseMs),
+    window: { most: resolved.batchSize * 2, least: resolved.concurrency },
     countInHand: (lane) => hand.countLane(lane),
   })
   const unparker = new Unparker({

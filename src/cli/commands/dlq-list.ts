@@ -27,7 +27,10 @@ const options: ListOptions = {
     en: `At most this many, up to 1000. Default: ${DEFAULT_LIMIT}`,
     ko: `최대 건수(1000 이하)입니다. 기본값: ${DEFAULT_LIMIT}`,
   }),
-  before: text('ID', { en: 'Only ids below this one: the next page', ko: '이 ID보다 앞선 것만(다음 페이지)' }),
+  before: text('ID', {
+    en: 'Only ids below this one: the next page',
+    ko: '이 ID보다 앞선 것만(다음 페이지)',
+  }),
 }
 
 /** `commitpost dlq list` */
@@ -66,7 +69,12 @@ function filterOf({ before: _before, limit: _limit, ...filter }: DeadLetterQuery
 }
 
 /** Without payload, headers and history: `dlq show` has them. */
-function summaryOf({ payload: _payload, headers: _headers, attemptHistory: _history, ...rest }: DeadLetter): object {
+function summaryOf({
+  payload: _payload,
+  headers: _headers,
+  attemptHistory: _history,
+  ...rest
+}: DeadLetter): object {
   return rest
 }
 
@@ -104,7 +112,9 @@ function rowOf(
   withState: boolean,
   { formats, messages }: Invocation<unknown>,
 ): readonly string[] {
-  const state = letter.resolved ? messages.deadLetters.resolvedBy(letter.resolvedBy ?? '') : messages.deadLetters.open
+  const state = letter.resolved
+    ? messages.deadLetters.resolvedBy(letter.resolvedBy ?? '')
+    : messages.deadLetters.open
   return [
     letter.id,
     formats.time(letter.failedAt),

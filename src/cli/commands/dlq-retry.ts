@@ -24,7 +24,8 @@ export const dlqRetryCommand: Command = defineCommand({
       const { subscription, eventId } = await deadLetters.show(id)
       await deadLetters.retry(id, { operator, note })
       await subscriptions.notifyWorkers()
-      if (globals.json) terminal.printJson({ action: 'retry', id, subscription, eventId, operator, note: note || null })
+      if (globals.json)
+        terminal.printJson({ action: 'retry', id, subscription, eventId, operator, note: note || null })
       else terminal.print(messages.deadLetters.retried(id, safeLine(subscription), safeLine(operator)))
       return 0
     }),

@@ -38,7 +38,10 @@ function printLetter(letter: DeadLetter, invocation: Invocation<unknown>): void 
   if (!letter.resolved) terminal.note(`\n${deadLetters.whatNext(letter.id)}`)
 }
 
-function factsOf(letter: DeadLetter, { messages, formats }: Invocation<unknown>): readonly (readonly [string, string])[] {
+function factsOf(
+  letter: DeadLetter,
+  { messages, formats }: Invocation<unknown>,
+): readonly (readonly [string, string])[] {
   const { fields, resolvedAt, open } = messages.deadLetters
   const resolved =
     letter.resolvedAt === null ? open : resolvedAt(letter.resolvedBy ?? '', formats.time(letter.resolvedAt))
@@ -61,7 +64,10 @@ function printBlock(title: string, value: unknown, { terminal }: Invocation<unkn
   terminal.print(`\n${terminal.style('title', title)}\n${safeBlock(safeJson(value, 2))}`)
 }
 
-function printHistory({ attemptHistory }: DeadLetter, { terminal, messages, formats }: Invocation<unknown>): void {
+function printHistory(
+  { attemptHistory }: DeadLetter,
+  { terminal, messages, formats }: Invocation<unknown>,
+): void {
   if (attemptHistory.length === 0) return
   const { historyColumns: columns, fields } = messages.deadLetters
   terminal.print(`\n${terminal.style('title', fields.history)}`)

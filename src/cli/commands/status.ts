@@ -62,7 +62,10 @@ function columnsOf({ messages }: Invocation<unknown>): readonly Column[] {
   ]
 }
 
-function rowOf(subscription: SubscriptionStatus, { messages, formats }: Invocation<unknown>): readonly string[] {
+function rowOf(
+  subscription: SubscriptionStatus,
+  { messages, formats }: Invocation<unknown>,
+): readonly string[] {
   const { status } = messages
   const { counts, oldestPendingSeconds: oldest } = subscription
   const state = status.states[subscription.state]

@@ -34,10 +34,12 @@ export const workerCommand: Command = defineCommand({
     const say = (line: string): void => (globals.json ? undefined : terminal.print(line))
     try {
       await worker.start()
-      say(messages.worker.started(
-        config.subscriptions.map(({ name }) => name),
-        path,
-      ))
+      say(
+        messages.worker.started(
+          config.subscriptions.map(({ name }) => name),
+          path,
+        ),
+      )
       await aborted(interruption)
       say(messages.worker.stopping(String(interruption.reason)))
     } finally {
@@ -49,7 +51,10 @@ export const workerCommand: Command = defineCommand({
   },
 })
 
-function makeWorker({ outbox, subscriptions, options }: WorkerConfig, invocation: Invocation<unknown>): Worker {
+function makeWorker(
+  { outbox, subscriptions, options }: WorkerConfig,
+  invocation: Invocation<unknown>,
+): Worker {
   return outbox.worker(subscriptions, {
     ...options,
     logger: options?.logger ?? loggerOf(invocation),

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
+import { quoteSchema } from '../../store/postgres/identifiers.ts'
 import { migrateUp } from '../../store/postgres/migrate.ts'
 import { migrationStatus } from '../../store/postgres/migration-status.ts'
-import { quoteSchema } from '../../store/postgres/identifiers.ts'
 import { postgresStore } from '../../store/postgres/postgres-store.ts'
 import { resolveDatabase } from '../../testing/resolve-database.ts'
 import { CliError } from '../cli-error.ts'

@@ -6,7 +6,7 @@ export interface SellOptions {
   readonly rate: number
   readonly clock: Clock
   readonly signal: AbortSignal
-  sell(): Promise<void>
+  readonly sell: () => Promise<void>
 }
 
 const TICK_MS = 10

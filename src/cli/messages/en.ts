@@ -14,7 +14,8 @@ export const en: Messages = {
     needsValue: (name, placeholder) => `${name} needs a value: ${name} ${placeholder}`,
     takesNoValue: (name) => `${name} takes no value.`,
     isRequired: (name, summary) => `${name} is missing. ${summary.en}.`,
-    mustBeWholeNumber: (name, least, given) => `${name} must be a whole number from ${least} on, not "${given}".`,
+    mustBeWholeNumber: (name, least, given) =>
+      `${name} must be a whole number from ${least} on, not "${given}".`,
     mustBeDuration: (name, given) => `${name} must be a length of time such as 20s or 5m, not "${given}".`,
     mustBeRate: (name, most, given) =>
       `${name} must be a number per second such as 50/s, at most ${most}, not "${given}".`,
@@ -57,7 +58,12 @@ export const en: Messages = {
     upToDate: (schema, version) => `Schema "${schema}" is at version ${version}: nothing to do.`,
     applied: (version, name) => `applied  ${String(version).padStart(4, '0')}  ${name}`,
     migrated: (schema, version) => `Schema "${schema}" is now at version ${version}.`,
-    states: { missing: 'not installed', current: 'current', behind: 'behind', ahead: 'ahead of this program' },
+    states: {
+      missing: 'not installed',
+      current: 'current',
+      behind: 'behind',
+      ahead: 'ahead of this program',
+    },
     versions: (schema, found, needed) =>
       `Schema "${schema}": ${found === null ? 'no version' : `version ${found}`}; this program needs version ${needed}.`,
     columns: { version: 'VERSION', name: 'NAME', applied: 'APPLIED' },
@@ -146,7 +152,8 @@ export const en: Messages = {
       `it exports an object, so ${options.join(' and ')} would have no effect: export a function instead, ({ databaseUrl, schema }) => ({ … })`,
   },
   demo: {
-    starting: (embedded) => (embedded ? 'Starting a PostgreSQL server of its own …' : 'Preparing the database …'),
+    starting: (embedded) =>
+      embedded ? 'Starting a PostgreSQL server of its own …' : 'Preparing the database …',
     intro: (facts) => [
       'Commitpost demo: a small shop',
       '',
@@ -162,14 +169,16 @@ export const en: Messages = {
       `  ${facts.status}`,
       `  ${facts.deadLetters}`,
       `  ${facts.psql}`,
-      facts.seconds === null ? 'Stop with Ctrl-C.' : `It ends by itself after ${facts.seconds}; Ctrl-C ends it sooner.`,
+      facts.seconds === null
+        ? 'Stop with Ctrl-C.'
+        : `It ends by itself after ${facts.seconds}; Ctrl-C ends it sooner.`,
       '',
     ],
     progress: (counts) =>
       `published ${counts.published}  delivered ${counts.delivered}  retrying ${counts.retrying}  dead ${counts.dead}  ` +
-      `first try p50 ${counts.p50} p99 ${counts.p99}`,
+      `latency p50 ${counts.p50} p99 ${counts.p99}`,
     draining: 'No more orders. Waiting until everything is delivered …',
-    results: 'Every event is accounted for:',
+    results: 'What became of every event:',
     columns: {
       subscription: 'SUBSCRIPTION',
       published: 'PUBLISHED',
@@ -181,10 +190,10 @@ export const en: Messages = {
     all: 'all',
     equation: (subscriptions) => `published x ${subscriptions} subscriptions = delivered + pending + dead`,
     rolledBack: (transactions, deliveries) =>
-      `Rolled back on purpose: ${transactions} transactions, of which ${deliveries} events were delivered.`,
+      `Rolled back on purpose: ${transactions} transactions; ${deliveries} of their events were delivered.`,
     ledger: (entries, orders, violations) =>
       `Ledger: ${entries} entries of ${orders} orders, ${violations} out of order.`,
-    latency: (p50, p99) => `Published to handled at the first try: p50 ${p50}, p99 ${p99}.`,
+    latency: (p50, p99) => `Latency, published to handled, retries left out: p50 ${p50}, p99 ${p99}.`,
     deadLetters: (count) => `Dead letters: ${count}, kept with payload and every failed attempt.`,
     verdict: { good: 'It holds.', bad: 'It does NOT hold.' },
     kept: (schema, dropLine) => `The tables stay in schema "${schema}". Remove them with: ${dropLine}`,

@@ -3,7 +3,8 @@ import type { Messages } from './messages.ts'
 
 /** The library's own messages are English: these say the essence first. */
 const REMARKS: Partial<Record<CommitpostErrorCode, string>> = {
-  SCHEMA_VERSION: '데이터베이스의 Commitpost 스키마 버전이 이 프로그램과 맞지 않습니다. "commitpost migrate status"로 확인하십시오.',
+  SCHEMA_VERSION:
+    '데이터베이스의 Commitpost 스키마 버전이 이 프로그램과 맞지 않습니다. "commitpost migrate status"로 확인하십시오.',
   SCHEMA_MISSING: 'Commitpost 스키마가 없습니다. "commitpost migrate up"으로 설치하십시오.',
   NOT_FOUND: '요청하신 대상이 없습니다.',
   INVALID_STATE: '지금 상태에서는 할 수 없는 작업입니다. 아무것도 바뀌지 않았습니다.',
@@ -21,11 +22,13 @@ export const ko: Messages = {
       group === ''
         ? '명령이 빠졌습니다.'
         : `"commitpost ${group}" 뒤에 명령이 필요합니다: ${candidates.map((name) => `"${name}"`).join(', ')}`,
-    unknownOption: (typed, near) => `${typed} 옵션은 없습니다.${near === null ? '' : ` ${near} 옵션을 찾으십니까?`}`,
+    unknownOption: (typed, near) =>
+      `${typed} 옵션은 없습니다.${near === null ? '' : ` ${near} 옵션을 찾으십니까?`}`,
     needsValue: (name, placeholder) => `${name} 옵션에는 값이 필요합니다: ${name} ${placeholder}`,
     takesNoValue: (name) => `${name} 옵션은 값을 받지 않습니다.`,
     isRequired: (name, summary) => `${name} 값이 빠졌습니다. ${summary.ko}.`,
-    mustBeWholeNumber: (name, least, given) => `${name} 값은 ${least} 이상의 정수여야 합니다. 입력한 값: "${given}"`,
+    mustBeWholeNumber: (name, least, given) =>
+      `${name} 값은 ${least} 이상의 정수여야 합니다. 입력한 값: "${given}"`,
     mustBeDuration: (name, given) => `${name} 값은 20s, 5m 같은 시간이어야 합니다. 입력한 값: "${given}"`,
     mustBeRate: (name, most, given) =>
       `${name} 값은 50/s 같은 초당 횟수이며 ${most} 이하여야 합니다. 입력한 값: "${given}"`,
@@ -38,7 +41,8 @@ export const ko: Messages = {
   },
   help: {
     usage: '사용법:',
-    about: 'Commitpost는 트랜잭셔널 아웃박스입니다. 이벤트를 업무 데이터와 함께 기록하고 커밋 후에 전달합니다.',
+    about:
+      'Commitpost는 트랜잭셔널 아웃박스입니다. 이벤트를 업무 데이터와 함께 기록하고 커밋 후에 전달합니다.',
     command: '명령',
     commands: '명령:',
     options: '옵션:',
@@ -69,7 +73,12 @@ export const ko: Messages = {
     upToDate: (schema, version) => `"${schema}" 스키마는 버전 ${version}입니다. 할 일이 없습니다.`,
     applied: (version, name) => `적용  ${String(version).padStart(4, '0')}  ${name}`,
     migrated: (schema, version) => `"${schema}" 스키마가 버전 ${version}이(가) 되었습니다.`,
-    states: { missing: '설치되지 않음', current: '최신', behind: '업데이트 필요', ahead: '이 프로그램보다 최신' },
+    states: {
+      missing: '설치되지 않음',
+      current: '최신',
+      behind: '업데이트 필요',
+      ahead: '이 프로그램보다 최신',
+    },
     versions: (schema, found, needed) =>
       `"${schema}" 스키마: ${found === null ? '버전 없음' : `버전 ${found}`}. 이 프로그램에는 버전 ${needed}이(가) 필요합니다.`,
     columns: { version: '버전', name: '이름', applied: '적용 시각' },
@@ -182,7 +191,7 @@ export const ko: Messages = {
     ],
     progress: (counts) =>
       `발행 ${counts.published}  전달 ${counts.delivered}  재시도 예정 ${counts.retrying}  데드 레터 ${counts.dead}  ` +
-      `첫 시도 지연 p50 ${counts.p50} p99 ${counts.p99}`,
+      `지연 시간 p50 ${counts.p50} p99 ${counts.p99}`,
     draining: '주문을 멈췄습니다. 모두 전달될 때까지 기다립니다 …',
     results: '모든 이벤트의 결과입니다:',
     columns: {
@@ -199,7 +208,7 @@ export const ko: Messages = {
       `일부러 롤백한 트랜잭션: ${transactions}건, 그중 전달된 이벤트: ${deliveries}건`,
     ledger: (entries, orders, violations) =>
       `원장: 주문 ${orders}건의 기록 ${entries}건, 순서 위반 ${violations}건`,
-    latency: (p50, p99) => `발행부터 첫 시도 처리까지: p50 ${p50}, p99 ${p99}`,
+    latency: (p50, p99) => `지연 시간(발행부터 처리까지, 재시도 제외): p50 ${p50}, p99 ${p99}`,
     deadLetters: (count) => `데드 레터: ${count}건. 페이로드와 모든 실패 기록을 보관합니다.`,
     verdict: { good: '등식이 성립합니다.', bad: '등식이 성립하지 않습니다!' },
     kept: (schema, dropLine) => `테이블은 "${schema}" 스키마에 남아 있습니다. 삭제하려면: ${dropLine}`,

@@ -15,19 +15,19 @@ export interface Messages {
 
 /** What is wrong with how the program was called. `name` is an option with its dashes or an operand in angles. */
 export interface UsageMessages {
-  unknownCommand(given: string, near: string | null): string
-  incomplete(group: string, candidates: readonly string[]): string
-  unknownOption(typed: string, near: string | null): string
-  needsValue(name: string, placeholder: string): string
-  takesNoValue(name: string): string
-  isRequired(name: string, summary: Localized): string
-  mustBeWholeNumber(name: string, least: number, given: string): string
-  mustBeDuration(name: string, given: string): string
-  mustBeRate(name: string, most: number, given: string): string
-  mustBeOneOf(name: string, choices: readonly string[], given: string): string
-  surplus(text: string): string
+  readonly unknownCommand: (given: string, near: string | null) => string
+  readonly incomplete: (group: string, candidates: readonly string[]) => string
+  readonly unknownOption: (typed: string, near: string | null) => string
+  readonly needsValue: (name: string, placeholder: string) => string
+  readonly takesNoValue: (name: string) => string
+  readonly isRequired: (name: string, summary: Localized) => string
+  readonly mustBeWholeNumber: (name: string, least: number, given: string) => string
+  readonly mustBeDuration: (name: string, given: string) => string
+  readonly mustBeRate: (name: string, most: number, given: string) => string
+  readonly mustBeOneOf: (name: string, choices: readonly string[], given: string) => string
+  readonly surplus: (text: string) => string
   readonly noDatabase: string
-  seeHelp(command: string): string
+  readonly seeHelp: (command: string) => string
 }
 
 /** The words of the help itself; commands and options bring their own. */
@@ -43,29 +43,29 @@ export interface HelpMessages {
 
 /** Failures. `reason` is what the system or the database said, in its own words. */
 export interface ErrorMessages {
-  title(code: string): string
+  readonly title: (code: string) => string
   /** What a code of the library means, where its own message is in another language; null where nothing is to be added. */
-  remark(code: CommitpostErrorCode): string | null
-  unreachable(address: string, reason: string): string
-  refused(address: string, reason: string): string
+  readonly remark: (code: CommitpostErrorCode) => string | null
+  readonly unreachable: (address: string, reason: string) => string
+  readonly refused: (address: string, reason: string) => string
   readonly invalidUrl: string
   readonly driverMissing: string
-  schemaMissing(reason: string): string
-  database(code: string, reason: string): string
-  unexpected(reason: string): string
-  configNotFound(path: string): string
-  configFailed(path: string, reason: string): string
-  configInvalid(path: string, problems: readonly string[]): string
-  demoSchemaExists(schema: string): string
+  readonly schemaMissing: (reason: string) => string
+  readonly database: (code: string, reason: string) => string
+  readonly unexpected: (reason: string) => string
+  readonly configNotFound: (path: string) => string
+  readonly configFailed: (path: string, reason: string) => string
+  readonly configInvalid: (path: string, problems: readonly string[]) => string
+  readonly demoSchemaExists: (schema: string) => string
 }
 
 /** `migrate` and `roles`. */
 export interface MigrateMessages {
-  upToDate(schema: string, version: number): string
-  applied(version: number, name: string): string
-  migrated(schema: string, version: number): string
+  readonly upToDate: (schema: string, version: number) => string
+  readonly applied: (version: number, name: string) => string
+  readonly migrated: (schema: string, version: number) => string
   readonly states: Readonly<Record<'missing' | 'current' | 'behind' | 'ahead', string>>
-  versions(schema: string, found: number | null, needed: number): string
+  readonly versions: (schema: string, found: number | null, needed: number) => string
   readonly columns: Readonly<Record<'version' | 'name' | 'applied', string>>
   readonly pending: string
   readonly advice: Readonly<Record<'missing' | 'behind' | 'ahead', string>>
@@ -73,32 +73,44 @@ export interface MigrateMessages {
 
 /** `status`, `pause` and `resume`. */
 export interface StatusMessages {
-  events(count: string): string
+  readonly events: (count: string) => string
   readonly noSubscriptions: string
   readonly columns: Readonly<
     Record<
-      'subscription' | 'state' | 'order' | 'pending' | 'processing' | 'retrying' | 'done' | 'dead' | 'oldest' | 'open',
+      | 'subscription'
+      | 'state'
+      | 'order'
+      | 'pending'
+      | 'processing'
+      | 'retrying'
+      | 'done'
+      | 'dead'
+      | 'oldest'
+      | 'open',
       string
     >
   >
   readonly states: Readonly<Record<'joining' | 'active' | 'retired', string>>
   readonly paused: string
   readonly orders: Readonly<Record<string, string>>
-  deadLettersWait(count: string): string
-  wasPaused(subscription: string, operator: string): string
-  wasResumed(subscription: string, operator: string): string
+  readonly deadLettersWait: (count: string) => string
+  readonly wasPaused: (subscription: string, operator: string) => string
+  readonly wasResumed: (subscription: string, operator: string) => string
 }
 
 /** `dlq`. */
 export interface DeadLetterMessages {
   readonly none: string
   readonly columns: Readonly<
-    Record<'id' | 'failedAt' | 'subscription' | 'event' | 'aggregate' | 'attempts' | 'error' | 'state', string>
+    Record<
+      'id' | 'failedAt' | 'subscription' | 'event' | 'aggregate' | 'attempts' | 'error' | 'state',
+      string
+    >
   >
   readonly open: string
-  resolvedBy(operator: string): string
-  shown(count: string, total: string): string
-  nextPage(before: string): string
+  readonly resolvedBy: (operator: string) => string
+  readonly shown: (count: string, total: string) => string
+  readonly nextPage: (before: string) => string
   readonly fields: Readonly<
     Record<
       | 'subscription'
@@ -118,45 +130,45 @@ export interface DeadLetterMessages {
       string
     >
   >
-  title(id: string): string
-  resolvedAt(operator: string, at: string): string
+  readonly title: (id: string) => string
+  readonly resolvedAt: (operator: string, at: string) => string
   readonly historyColumns: Readonly<Record<'attempt' | 'at' | 'worker' | 'took' | 'error', string>>
-  retried(id: string, subscription: string, operator: string): string
-  resolved(id: string, operator: string): string
-  whatNext(id: string): string
+  readonly retried: (id: string, subscription: string, operator: string) => string
+  readonly resolved: (id: string, operator: string) => string
+  readonly whatNext: (id: string) => string
 }
 
 /** `worker`. */
 export interface WorkerMessages {
-  started(subscriptions: readonly string[], config: string): string
-  stopping(signal: string): string
+  readonly started: (subscriptions: readonly string[], config: string) => string
+  readonly stopping: (signal: string) => string
   readonly stopped: string
   readonly outboxMissing: string
   readonly subscriptionsMissing: string
-  notAnObject(kind: string): string
+  readonly notAnObject: (kind: string) => string
   /** For an object as config when a database was named on the command line. */
-  optionsIgnored(options: readonly string[]): string
+  readonly optionsIgnored: (options: readonly string[]) => string
 }
 
 /** `demo`. */
 export interface DemoMessages {
-  starting(embedded: boolean): string
-  intro(facts: DemoFacts): readonly string[]
+  readonly starting: (embedded: boolean) => string
+  readonly intro: (facts: DemoFacts) => readonly string[]
   /** One second of the run. */
-  progress(counts: DemoProgress): string
+  readonly progress: (counts: DemoProgress) => string
   readonly draining: string
   readonly results: string
   readonly columns: Readonly<
     Record<'subscription' | 'published' | 'delivered' | 'pending' | 'dead' | 'holds', string>
   >
   readonly all: string
-  equation(subscriptions: number): string
-  rolledBack(transactions: string, deliveries: string): string
-  ledger(entries: string, orders: string, violations: string): string
-  latency(p50: string, p99: string): string
-  deadLetters(count: string): string
+  readonly equation: (subscriptions: number) => string
+  readonly rolledBack: (transactions: string, deliveries: string) => string
+  readonly ledger: (entries: string, orders: string, violations: string) => string
+  readonly latency: (p50: string, p99: string) => string
+  readonly deadLetters: (count: string) => string
   readonly verdict: Readonly<Record<'good' | 'bad', string>>
-  kept(schema: string, dropLine: string): string
+  readonly kept: (schema: string, dropLine: string) => string
 }
 
 /** What the introduction of the demo tells. */

@@ -3,13 +3,13 @@ import type { Language } from '../language.ts'
 /** Numbers and times as the language writes them. */
 export interface Formats {
   /** 12,345 */
-  count(value: number): string
+  readonly count: (value: number) => string
   /** A time of day with its date, in the zone of the machine. */
-  time(at: Date): string
+  readonly time: (at: Date) => string
   /** A length of time in its two largest units: "1 h 5 min". */
-  age(seconds: number): string
+  readonly age: (seconds: number) => string
   /** 12 ms, 1.3 s */
-  latency(ms: number): string
+  readonly latency: (ms: number) => string
 }
 
 const UNITS = [
@@ -34,7 +34,8 @@ export function formatsIn(language: Language): Formats {
     count: (value) => counts.format(value),
     time: (at) => times.format(at),
     age: (seconds) => ageText(seconds, inUnit),
-    latency: (ms) => (ms < 1_000 ? inUnit(ms, 'millisecond', ms < 10 ? 1 : 0) : inUnit(ms / 1_000, 'second', 1)),
+    latency: (ms) =>
+      ms < 1_000 ? inUnit(ms, 'millisecond', ms < 10 ? 1 : 0) : inUnit(ms / 1_000, 'second', 1),
   }
 }
 

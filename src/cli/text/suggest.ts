@@ -20,8 +20,10 @@ export function editsBetween(one: string, other: string): number {
     const current = [row]
     for (let column = 1; column <= other.length; column += 1) {
       const cost = one[row - 1] === other[column - 1] ? 0 : 1
-      const swapped = row > 1 && column > 1 && one[row - 1] === other[column - 2] && one[row - 2] === other[column - 1]
-      const cell = (r: number, c: number): number => (r === row ? current : (rows[r] as number[]))[c] as number
+      const swapped =
+        row > 1 && column > 1 && one[row - 1] === other[column - 2] && one[row - 2] === other[column - 1]
+      const cell = (r: number, c: number): number =>
+        (r === row ? current : (rows[r] as number[]))[c] as number
       current[column] = Math.min(
         cell(row - 1, column) + 1,
         cell(row, column - 1) + 1,

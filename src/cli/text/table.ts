@@ -32,7 +32,9 @@ export function renderTable(
   const widths = columnWidths(columns, rows, style.width)
   const line = (cells: readonly string[]): string =>
     columns
-      .map(({ align }, index) => pad(truncate(cells[index] ?? '', widthAt(widths, index)), widthAt(widths, index), align))
+      .map(({ align }, index) =>
+        pad(truncate(cells[index] ?? '', widthAt(widths, index)), widthAt(widths, index), align),
+      )
       .join(GAP)
       .trimEnd()
   return [style.title(line(columns.map(({ title }) => title))), ...rows.map(line)]

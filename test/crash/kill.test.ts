@@ -1,0 +1,74 @@
+import { describe, expect, test } from 'vitest'
+import {
+  allDone,
+  createFaultDatabase,
+  historyOf,
+  joined,
+  LEASE_MS,
+  workerOn,
+} from '../support/fault-database.ts'
+import { publishSteps, stepOutbox, walks } from '../support/steps.ts'
+import type { SubscriptionConfig } from '../support/worker-config.ts'
+import { WorkerProcess } from '../support/worker-process.ts'
+
+interface Kind {
+  readonly title: string
+  readonly subscription: SubscriptionConfig
+  /** How many handlers are at work in the victim when it dies. */
+  readonly running: number
+  /** How many deliveries are lost to it at least, running or waiting. */
+  readonly inHand: number
+}
+
+const kinds: readonly Kind[] = [
+  {
+    title: 'E2 E9 of an unordered subscription',
+    subscription: { name: 'unordered' },
+    running: 10,
+    inHand: 20,
+  },
+  {
+    title: 'E9 U4 of an ordered subscription',
+    subscription: { name: 'ordered', order: 'aggregate' },
+    running: 10,
+    inHand: 20,
+  },
+  {
+    title: 'E9 U1 of a subscription that runs one at a time',
+    subscription: { name: 'single', oneAtATime: true },
+    running: 1,
+    inHand: 2,
+  },
+]
+
+describe('kill -9 of a worker with deliveries in hand', () => {
+  test.each(kinds)('$title: another worker finishes all of it', async ({ subscription, running, inHand }) => {
+    await using database = await createFaultDatabase()
+    await using victim = new WorkerProcess(
+      workerOn(database, 'victim', subscription, { handlers: { hold: true } }),
+    )
+    await victim.told('started')
+    await joined(database, subscription.name)
+    const committed = walks(20, 5)
+    await publishSteps(stepOutbox(database.pool, database.schema), database.pool, committed)
+    await victim.told('begun', running)
+    await using heir = new WorkerProcess(workerOn(database, 'heir', subscription))
+    await heir.told('started')
+
+    await victim.kill()
+    const killedAtMs = performance.now()
+
+    await allDone(database, committed.length)
+    // A lease, what recovery looks for each second at most, and twenty suspects one by one on a busy machine.
+    expect(performance.now() - killedAtMs).toBeLessThan(LEASE_MS + 8_000)
+    expect(await historyOf(database, committed)).toEqual({
+      lost: [],
+      phantoms: [],
+      inversions: [],
+      duplicates: [],
+    })
+    const taken = victim.of('claimed').reduce((sum, { count = 0 }) => sum + count, 0)
+    expect(taken).toBeGreaterThanOrEqual(inHand)
+    expect(heir.of('dead')).toEqual([])
+  })
+})

@@ -1,0 +1,156 @@
+import type { DeliveryKey, Settled } from '../../src/delivery/delivery.ts'
+import type { ManualClock } from '../../src/runtime/manual-clock.ts'
+import type { HeldLane, LaneDelivery, NewDeadLetter } from '../../src/store/queue-store.ts'
+import { eventAt } from './fakes.ts'
+
+/** One delivery, as `outbox_delivery` keeps it. */
+export interface Row extends DeliveryKey {
+  readonly key: string
+  status: 'PENDING' | 'PROCESSING' | 'DONE' | 'DEAD'
+  held: boolean
+  suspect: boolean
+  attempts: number
+  /** By the manual clock; infinite where parked. */
+  nextRetryAtMs: number
+  token: number | null
+  lockedBy: string | null
+  lockedUntilMs: number
+  type: string
+}
+
+/** One lane, as `outbox_lane` keeps it. */
+export interface LaneRow {
+  owner: string | null
+  untilMs: number
+  epoch: number
+}
+
+/** The tables of one subscription in memory, by the rules of src/store/postgres. */
+export class MemoryTables {
+  readonly rows: Row[] = []
+  readonly lanes: LaneRow[] = []
+  readonly clock: ManualClock
+  maxAttempts = 5
+  onDead: 'block' | 'continue' = 'block'
+  #tokens = 0
+  #position = 0
+
+  constructor(clock: ManualClock, lanes = 0) {
+    this.clock = clock
+    for (let lane = 0; lane < lanes; lane += 1) this.lanes.push({ owner: null, untilMs: -1, epoch: 0 })
+  }
+
+  publish(key = 'k', type = 'ThingHappened'): Row {
+    this.#position += 1
+    const row: Row = {
+      subscriptionId: 1,
+      lane: this.lanes.length === 0 ? 0 : hash(key) % this.lanes.length,
+      position: String(this.#position),
+      key,
+      status: 'PENDING',
+      held: false,
+      suspect: false,
+      attempts: 0,
+      nextRetryAtMs: 0,
+      token: null,
+      lockedBy: null,
+      lockedUntilMs: 0,
+      type,
+    }
+    this.rows.push(row)
+    return row
+  }
+
+  /** How many deliveries are in each status. */
+  counts(): Readonly<Record<string, number>> {
+    const counts: Record<string, number> = {}
+    for (const { status } of this.rows) counts[status] = (counts[status] ?? 0) + 1
+    return counts
+  }
+
+  get now(): number {
+    return this.clock.monotonicMs()
+  }
+
+  pending(lane: number): Row[] {
+    return this.rows.filter((row) => row.lane === lane && row.status === 'PENDING')
+  }
+
+  owned({ lanes = [] }: { readonly lanes?: readonly HeldLane[] }): readonly HeldLane[] {
+    return lanes.filter(({ lane, epoch }) => {
+      const row = this.lanes[lane]
+      return row !== undefined && String(row.epoch) === epoch && row.untilMs > this.now
+    })
+  }
+
+  isDue(row: Row): boolean {
+    return row.nextRetryAtMs <= this.now
+  }
+
+  isParked(row: Row): boolean {
+    return row.status === 'PENDING' && row.held && row.nextRetryAtMs === Number.POSITIVE_INFINITY
+  }
+
+  earlierHeld(row: Row): Row[] {
+    return this.rows.filter(
+      (other) => other.key === row.key && other.held && Number(other.position) < Number(row.position),
+    )
+  }
+
+  isBlocked(row: Row): boolean {
+    return this.earlierHeld(row).some((other) => other.status === 'DEAD' || other.suspect || !this.isDue(other))
+  }
+
+  rowOf({ position }: DeliveryKey): Row {
+    const row = this.rows.find((one) => one.position === position)
+    if (row === undefined) throw new Error(`no row ${position}`)
+    return row
+  }
+
+  lease(rows: readonly Row[], workerId: string, untilMs: (lane: number) => number): LaneDelivery[] {
+    this.#tokens += 1
+    const token = this.#tokens
+    return rows
+      .toSorted((a, b) => Number(a.position) - Number(b.position))
+      .map((row) => {
+        const wasHeld = row.held
+        Object.assign(row, { status: 'PROCESSING', held: false, attempts: row.attempts + 1, token })
+        Object.assign(row, { lockedBy: workerId, lockedUntilMs: untilMs(row.lane) })
+        const { subscriptionId, lane, position, key, suspect } = row
+        const event = { ...eventAt(Number(position), key), type: row.type }
+        const lease = { token: String(token), workerId }
+        const attempts = { attempt: row.attempts, maxAttempts: this.maxAttempts }
+        return { subscriptionId, lane, position, key, suspect, event, lease, wasHeld, ...attempts }
+      })
+  }
+
+  /** Writes a settlement down; true if the lease's token still fits. */
+  settle({ delivery, settlement }: Settled, dead: NewDeadLetter[]): boolean {
+    const row = this.rowOf(delivery)
+    if (row.status !== 'PROCESSING' || String(row.token) !== delivery.lease.token) return false
+    const blocks = this.lanes.length > 0 && this.onDead === 'block'
+    row.token = null
+    row.status = settlement.kind === 'done' ? 'DONE' : settlement.kind === 'dead' ? 'DEAD' : 'PENDING'
+    row.held = settlement.kind === 'dead' ? blocks : settlement.kind !== 'done'
+    if (settlement.kind === 'park') row.nextRetryAtMs = Number.POSITIVE_INFINITY
+    if ('delayMs' in settlement) row.nextRetryAtMs = this.now + settlement.delayMs
+    if (settlement.kind === 'park' || settlement.kind === 'release') row.attempts -= 1
+    else row.suspect = false
+    if (settlement.kind !== 'dead') return true
+    const eventId = eventAt(Number(row.position), row.key).eventId
+    dead.push({ deadLetterId: row.position, delivery: row, eventId, errorCode: settlement.failure.code })
+    return true
+  }
+
+  /** Returns what a vanished holder left. */
+  returnLapsed(row: Row): void {
+    if (!row.suspect) row.attempts -= 1
+    Object.assign(row, { status: 'PENDING', held: true, suspect: true, nextRetryAtMs: this.now, token: null })
+  }
+}
+
+function hash(text: string): number {
+  let value = 7
+  for (const letter of text) value = (value * 31 + letter.charCodeAt(0)) >>> 0
+  return value
+}

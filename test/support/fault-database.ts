@@ -1,0 +1,108 @@
+import { randomBytes } from 'node:crypto'
+import pg from 'pg'
+import { inject } from 'vitest'
+import { migrateUp } from '../../src/store/postgres/index.ts'
+import { createTestDatabase } from './database.ts'
+import { checkHistory, createHistory, type HistoryReport, type PublishedEvent, readHistory } from './history.ts'
+import { eventually } from './program.ts'
+import type { SubscriptionConfig, WorkerConfig } from './worker-config.ts'
+
+/** A lease that is short enough to wait for, and long enough for a busy machine. */
+export const LEASE_MS = 2_000
+
+/** Connections under this name are a test's own eyes and hands: no fault of its making touches them. */
+export const WITNESS = 'witness'
+
+/** An outbox in a schema of its own, with a history that its handlers write. */
+export interface FaultDatabase extends AsyncDisposable {
+  /** The server's, without a search path: everything is named with its schema. */
+  readonly url: string
+  /** The same, for connections that no fault touches. */
+  readonly witnessUrl: string
+  readonly schema: string
+  /** No fault touches it. */
+  readonly pool: pg.Pool
+}
+
+/** On the server that the whole test run shares, or on one of the suite's own. */
+export async function createFaultDatabase(ownServerUrl?: string): Promise<FaultDatabase> {
+  const shared = ownServerUrl === undefined ? await createTestDatabase() : null
+  const url = ownServerUrl ?? inject('databaseUrl')
+  const schema = shared?.schema ?? `f_${randomBytes(6).toString('hex')}`
+  const witnessUrl = withApplicationName(url, WITNESS)
+  const pool = new pg.Pool({ connectionString: witnessUrl, max: 20 })
+  pool.on('error', () => undefined) // the server may be stopped under it
+  await migrateUp(pool, { schema })
+  await createHistory(pool, schema)
+  return {
+    url,
+    witnessUrl,
+    schema,
+    pool,
+    [Symbol.asyncDispose]: async () => {
+      await pool.end()
+      await shared?.drop()
+    },
+  }
+}
+
+function withApplicationName(databaseUrl: string, name: string): string {
+  const url = new URL(databaseUrl)
+  url.searchParams.set('application_name', name)
+  return url.href
+}
+
+/** A worker's configuration, for a process of its own. */
+export function workerOn(
+  { url, witnessUrl, schema }: FaultDatabase,
+  workerId: string,
+  subscription: SubscriptionConfig,
+  more: Partial<WorkerConfig> = {},
+): WorkerConfig {
+  return { workerId, url, witnessUrl, schema, leaseMs: LEASE_MS, subscription, ...more }
+}
+
+/** How many deliveries are in which state: `{ DONE: 20 }`. */
+export async function countStates({ pool, schema }: FaultDatabase): Promise<Record<string, number>> {
+  const { rows } = await pool.query<{ status: string; count: string }>(
+    `select status, count(*) from ${schema}.outbox_delivery group by status`,
+  )
+  return Object.fromEntries(rows.map(({ status, count }) => [status, Number(count)]))
+}
+
+/** Waits until so many deliveries are DONE and none is in any other state. */
+export async function allDone(database: FaultDatabase, count: number, timeoutMs = 20_000): Promise<void> {
+  await eventually(
+    `all ${count} deliveries are done`,
+    async () => {
+      const { DONE = 0, ...rest } = await countStates(database)
+      return DONE === count && Object.keys(rest).length === 0
+    },
+    timeoutMs,
+  )
+}
+
+/** What the checker says of the history so far. */
+export async function historyOf(
+  { pool, schema }: FaultDatabase,
+  committed: readonly PublishedEvent[],
+): Promise<HistoryReport> {
+  return checkHistory(committed, await readHistory(pool, schema))
+}
+
+/** How often something was handled. */
+export async function countHandled({ pool, schema }: FaultDatabase): Promise<number> {
+  const { rows } = await pool.query<{ count: string }>(`select count(*) from ${schema}.history`)
+  return Number(rows[0]?.count)
+}
+
+/** Waits until a subscription has joined, so that ordered ones are served too. */
+export async function joined({ pool, schema }: FaultDatabase, name: string): Promise<void> {
+  await eventually(`${name} is active`, async () => {
+    const { rows } = await pool.query(
+      `select 1 from ${schema}.outbox_subscription where name = $1 and state = 'active'`,
+      [name],
+    )
+    return rows.length === 1
+  })
+}

@@ -1,0 +1,206 @@
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
+
+/** What becomes of a COMMIT whose connection is cut: it never arrives, or only the answer to it is lost. */
+export type LostPart = 'request' | 'reply'
+
+/** A TCP proxy before a PostgreSQL server that breaks what it carries, on demand. TLS is not understood. */
+export interface FaultProxy extends AsyncDisposable {
+  readonly port: number
+  /** How many connections are open, silent ones included. */
+  readonly open: number
+  /** How many connections were turned away. */
+  readonly refused: number
+  /** The same database, through this proxy. */
+  urlOf(databaseUrl: string): string
+  /** Resets every open connection. Returns how many there were. */
+  cut(): number
+  /** Forwards nothing more on open connections, either way, and leaves both ends in the belief that they are open. */
+  silence(): number
+  /** Resets open connections and turns new ones away until `accept`. */
+  refuse(): void
+  accept(): void
+  /** Cuts the connection of the next COMMIT, before it reaches the server or before the answer reaches the client. */
+  loseNextCommit(part: LostPart): Promise<void>
+  close(): Promise<void>
+}
+
+/** Starts a proxy on a free port before the server of the given URL. */
+export async function startFaultProxy(databaseUrl: string): Promise<FaultProxy> {
+  const { hostname, port } = new URL(databaseUrl)
+  const proxy = new Proxy(hostname, Number(port))
+  await proxy.listen()
+  return proxy
+}
+
+class Proxy implements FaultProxy {
+  readonly #server: Server = createServer((client) => this.#serve(client))
+  readonly #target: { readonly host: string; readonly port: number }
+  readonly #links = new Set<Link>()
+  #accepts = true
+  #trap: { readonly part: LostPart; sprung(): void } | null = null
+  refused = 0
+
+  constructor(host: string, port: number) {
+    this.#target = { host, port }
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port
+  }
+
+  get open(): number {
+    return this.#links.size
+  }
+
+  async listen(): Promise<void> {
+    this.#server.listen(0, '127.0.0.1')
+    await once(this.#server, 'listening')
+  }
+
+  urlOf(databaseUrl: string): string {
+    const url = new URL(databaseUrl)
+    url.host = `127.0.0.1:${this.port}`
+    return url.href
+  }
+
+  cut(): number {
+    const links = [...this.#links]
+    for (const link of links) link.cut()
+    return links.length
+  }
+
+  silence(): number {
+    for (const link of this.#links) link.silent = true
+    return this.#links.size
+  }
+
+  refuse(): void {
+    this.#accepts = false
+    this.cut()
+  }
+
+  accept(): void {
+    this.#accepts = true
+  }
+
+  loseNextCommit(part: LostPart): Promise<void> {
+    return new Promise((sprung) => {
+      this.#trap = { part, sprung }
+    })
+  }
+
+  async close(): Promise<void> {
+    this.cut()
+    this.#server.close()
+    await once(this.#server, 'close')
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+
+  #serve(client: Socket): void {
+    if (!this.#accepts) {
+      this.refused += 1
+      client.on('error', () => undefined)
+      client.resetAndDestroy()
+      return
+    }
+    const server = connect(this.#target)
+    const link = new Link(client, server, (part) => this.#springs(part))
+    this.#links.add(link)
+    server.once('close', () => this.#links.delete(link))
+  }
+
+  #springs(part: LostPart): boolean {
+    if (this.#trap?.part !== part) return false
+    this.#trap.sprung()
+    this.#trap = null
+    return true
+  }
+}
+
+/** One client's connection and its counterpart to the server. */
+class Link {
+  readonly #sockets: readonly Socket[]
+  silent = false
+
+  constructor(client: Socket, server: Socket, springs: (part: LostPart) => boolean) {
+    this.#sockets = [client, server]
+    const requests = new Messages(true)
+    const replies = new Messages(false)
+    this.#carry(client, server, (chunk) => requests.push(chunk).some(isCommit) && springs('request'))
+    this.#carry(server, client, (chunk) => replies.push(chunk).some(isCommitted) && springs('reply'))
+  }
+
+  cut(): void {
+    for (const socket of this.#sockets) socket.resetAndDestroy()
+  }
+
+  #carry(from: Socket, to: Socket, springs: (chunk: Buffer) => boolean): void {
+    from.setNoDelay(true)
+    from.on('data', (chunk) => {
+      if (this.silent) return
+      if (springs(chunk)) this.cut()
+      else to.write(chunk)
+    })
+    from.on('end', () => {
+      if (!this.silent) to.end()
+    })
+    from.on('error', () => undefined)
+    // A silent end that goes away leaves the other one in the dark, as a router that drops packets would.
+    from.on('close', () => {
+      if (!this.silent) to.destroy()
+    })
+  }
+}
+
+/** A message of the protocol: its type, and what follows its length. */
+interface Message {
+  readonly type: string
+  readonly body: string
+}
+
+const STARTUP_HEAD = 4
+const HEAD = 5
+
+/** Cuts a stream of bytes into the messages of PostgreSQL's protocol. A client's first message has no type. */
+class Messages {
+  #rest: Buffer = Buffer.alloc(0)
+  #untyped: boolean
+
+  constructor(startsUntyped: boolean) {
+    this.#untyped = startsUntyped
+  }
+
+  push(chunk: Buffer): readonly Message[] {
+    this.#rest = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk])
+    const messages: Message[] = []
+    for (let message = this.#next(); message !== null; message = this.#next()) messages.push(message)
+    return messages
+  }
+
+  #next(): Message | null {
+    const head = this.#untyped ? STARTUP_HEAD : HEAD
+    if (this.#rest.length < head) return null
+    // The length counts itself, but not the type before it.
+    const end = this.#rest.readUInt32BE(head - 4) + head - 4
+    if (this.#rest.length < end) return null
+    const type = this.#untyped ? '' : String.fromCharCode(this.#rest[0] as number)
+    const body = this.#rest.toString('latin1', head, end)
+    this.#rest = this.#rest.subarray(end)
+    this.#untyped = false
+    return { type, body }
+  }
+}
+
+/** A client asks for it by a simple query. */
+function isCommit({ type, body }: Message): boolean {
+  return type === 'Q' && /^\s*commit\b/i.test(body)
+}
+
+/** The server says that it is done. */
+function isCommitted({ type, body }: Message): boolean {
+  return type === 'C' && body.startsWith('COMMIT\0')
+}
