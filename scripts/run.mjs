@@ -20,7 +20,7 @@ const tasks = {
   test,
   check,
   build,
-  'build:dev': buildDev,
+  'build:dev': ([directory]) => buildDev(directory),
   'package:check': checkPackage,
   format: () => run('node_modules/.bin/biome', ['check', '--write', '.']),
 }

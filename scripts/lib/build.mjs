@@ -5,16 +5,16 @@ import { capture, tool } from './process.mjs'
 /** src -> dist, from scratch: a file that is gone from src must not be published. */
 export async function build() {
   await rm('dist', { recursive: true, force: true })
-  return await compile('tsconfig.build.json', 'dist')
+  return await compile('tsconfig.build.json', 'dist', 'dist')
 }
 
-/** src, test programs, benchmarks and examples -> .build. */
-export async function buildDev() {
-  return await compile('tsconfig.dev.json', '.build/src')
+/** src, test programs, benchmarks and examples -> .build, or another directory. */
+export async function buildDev(directory = '.build') {
+  return await compile('tsconfig.dev.json', directory, `${directory}/src`)
 }
 
-async function compile(project, sqlTarget) {
-  const { code, output } = await capture(tool('tsc'), ['-p', project])
+async function compile(project, target, sqlTarget) {
+  const { code, output } = await capture(tool('tsc'), ['-p', project, '--outDir', target])
   const copied = await capture(process.execPath, ['scripts/copy-sql.mjs', sqlTarget])
   if (code !== 0 || copied.code !== 0) throw new Error(`${output}${copied.output}`.trim())
   return 0

@@ -43,9 +43,13 @@ export function withoutDebug(logger: Logger): Logger {
   return { ...logger, debug: () => undefined }
 }
 
+function rounded(value: unknown): unknown {
+  return typeof value === 'number' ? Math.round(value * 10) / 10 : value
+}
+
 function factOf(name: string, value: unknown): readonly string[] {
   if (value === null || value === undefined) return []
-  const text = value instanceof Error ? describeError(value) : value
+  const text = value instanceof Error ? describeError(value) : rounded(value)
   const shown = typeof text === 'string' && /^[\w.:@/-]+$/.test(text) ? text : safeJson(text)
   return [`${name}=${redact(safeLine(shown ?? ''))}`]
 }

@@ -1,4 +1,4 @@
-import { type OptionSpec, requiredText } from './option-spec.ts'
+import { type OptionSpec, requiredRowNumber, requiredText } from './option-spec.ts'
 
 /** Who acts: needed by every command that changes something, and recorded in the same transaction. */
 export const operatorOption: OptionSpec<string> = requiredText('NAME', {
@@ -7,7 +7,7 @@ export const operatorOption: OptionSpec<string> = requiredText('NAME', {
 })
 
 /** Which dead letter. */
-export const deadLetterOperand: OptionSpec<string> = requiredText('id', {
+export const deadLetterOperand: OptionSpec<string> = requiredRowNumber('id', {
   en: 'The number of the dead letter',
   ko: '데드 레터 번호입니다',
 })

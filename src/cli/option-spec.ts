@@ -13,7 +13,7 @@ export interface OptionSpec<Value> {
   readonly placeholder: string | null
   readonly summary: Localized
   /** Reads what was given after `name`; undefined where it was left out, an empty text for a flag that is there. */
-  read(given: string | undefined, name: string, messages: Messages): Reading<Value>
+  readonly read: (given: string | undefined, name: string, messages: Messages) => Reading<Value>
 }
 
 /** Options or operands by name. */
@@ -43,19 +43,47 @@ export function requiredText(placeholder: string, summary: Localized): OptionSpe
   return { placeholder, summary, read }
 }
 
-/** A whole number of at least `least`. */
+/** Which numbers are allowed. */
+export interface Range {
+  readonly least: number
+  readonly most: number
+}
+
+/** A whole number of the range. */
 export function wholeNumber(
   placeholder: string,
-  least: number,
+  range: Range,
   summary: Localized,
 ): OptionSpec<number | undefined> {
   const read: OptionSpec<number | undefined>['read'] = (given, name, messages) => {
     if (given === undefined) return { ok: true, value: undefined }
     const value = /^\d{1,15}$/.test(given) ? Number(given) : Number.NaN
-    if (value >= least) return { ok: true, value }
-    return { ok: false, problem: messages.usage.mustBeWholeNumber(name, least, given) }
+    if (value >= range.least && value <= range.most) return { ok: true, value }
+    return { ok: false, problem: messages.usage.mustBeWholeNumber(name, range.least, range.most, given) }
   }
   return { placeholder, summary, read }
+}
+
+/** The number of something in the database, kept as text: it may be larger than a JavaScript number can be. */
+export function rowNumber(placeholder: string, summary: Localized): OptionSpec<string | undefined> {
+  const read: OptionSpec<string | undefined>['read'] = (given, name, messages) =>
+    given === undefined || /^[1-9]\d{0,18}$/.test(given)
+      ? { ok: true, value: given }
+      : { ok: false, problem: messages.usage.mustBeRowNumber(name, given) }
+  return { placeholder, summary, read }
+}
+
+/** The same, without which the command cannot run. */
+export function requiredRowNumber(placeholder: string, summary: Localized): OptionSpec<string> {
+  const { read } = rowNumber(placeholder, summary)
+  return {
+    placeholder,
+    summary,
+    read: (given, name, messages) =>
+      given === undefined
+        ? { ok: false, problem: messages.usage.isRequired(name, summary) }
+        : (read(given, name, messages) as Reading<string>),
+  }
 }
 
 /** A length of time such as 20s or 5m, in milliseconds. */

@@ -113,7 +113,7 @@ export function readValues(words: Words, command: Command, messages: Messages): 
 export function usageError(problems: readonly string[], commandName: string): CliError {
   return new CliError('USAGE', (messages) => {
     const [only] = problems
-    const text = problems.length === 1 ? only : problems.map((problem) => `- ${problem}`).join('\n')
+    const text = problems.length === 1 ? only : `\n${problems.map((problem) => `- ${problem}`).join('\n')}`
     return `${text}\n${messages.usage.seeHelp(commandName)}`
   })
 }

@@ -16,7 +16,7 @@ export interface OpenPoolOptions {
   readonly connections: number
 }
 
-type Driver = (typeof import('pg'))['default']
+type Driver = typeof import('pg')['default']
 
 const CONNECT_TIMEOUT_MS = 10_000
 const SCHEMES = /^(?:postgres|postgresql|socket):/i

@@ -49,6 +49,10 @@ async function runWords(
   if (found === null) {
     if (hasOption(words, 'help'))
       return printed(terminal, groupHelp(groupOf(words, parts), inGroup(words, parts), helpParts))
+    if (words.positionals.length === 0 && words.options.length === 0) {
+      terminal.note(groupHelp('', parts.commands, helpParts))
+      return 2
+    }
     throw unknownCommand(words, parts, messages)
   }
   if (hasOption(words, 'help')) return printed(terminal, commandHelp(found, helpParts))

@@ -40,9 +40,12 @@ export interface TerminalParts {
 
 const CODES: Readonly<Record<Style, number>> = { title: 1, faint: 2, bad: 31, good: 32, warning: 33 }
 
+const STYLE_CODES = /\u001b\[\d+m/g
+
 /** The terminal of a process, or of a test. */
 export function createTerminal({ stdout, stderr, env }: TerminalParts): Terminal {
   const colours = wantsColours(stdout, env)
+  const notesInColours = wantsColours(stderr, env)
   const rewrites = stdout.isTTY === true && env['TERM'] !== 'dumb'
   let isLive = false
   const style = (name: Style, text: string): string =>
@@ -51,7 +54,7 @@ export function createTerminal({ stdout, stderr, env }: TerminalParts): Terminal
     print: (text) => stdout.write(`${text}\n`),
     printJson: (value) => stdout.write(`${safeJson(value, 2)}\n`),
     printJsonLine: (value) => stdout.write(`${safeJson(value)}\n`),
-    note: (text) => stderr.write(`${text}\n`),
+    note: (text) => stderr.write(`${notesInColours ? text : text.replace(STYLE_CODES, '')}\n`),
     printLive: (line) => {
       isLive = rewrites
       stdout.write(rewrites ? `\r\u001b[2K${truncate(line, (stdout.columns ?? 80) - 1)}` : `${line}\n`)
@@ -69,8 +72,8 @@ export function createTerminal({ stdout, stderr, env }: TerminalParts): Terminal
 }
 
 /** As no-color.org has it: NO_COLOR wins over all, FORCE_COLOR over the kind of output. */
-function wantsColours(stdout: TerminalStream, env: TerminalParts['env']): boolean {
+function wantsColours(stream: TerminalStream, env: TerminalParts['env']): boolean {
   if (env['NO_COLOR']) return false
   if (env['FORCE_COLOR']) return env['FORCE_COLOR'] !== '0'
-  return stdout.isTTY === true && env['TERM'] !== 'dumb'
+  return stream.isTTY === true && env['TERM'] !== 'dumb'
 }

@@ -1,6 +1,7 @@
 import type { Settlement } from '../delivery/delivery.ts'
 import type { LaneDelivery } from '../store/queue-store.ts'
 import { type Backlog, type GivenBack, type Losses, PARK, RELEASE_NOW } from './backlog.ts'
+import { GivenBackLedger, isAfter } from './given-back.ts'
 import type { Held } from './hand.ts'
 import { letsKeyGoOn } from './unparker.ts'
 
@@ -14,29 +15,19 @@ interface KeyState {
   running: HeldOfKey | null
 }
 
-/** Why a key stands still: until the database knows of the failure, claims may still return later events of the key. */
-interface Taint {
-  readonly by: HeldOfKey
-  /** The last claim that was sent before the failure was written down; null while it is not. */
-  claimsBefore: number | null
-}
-
 /**
  * For ordered subscriptions: of each ordering key one at a time, in position order, and many keys at once.
  *
  * The next of a key may start as soon as the one before has succeeded, without waiting for the database. When one
- * fails, the rest of its key goes back, and so does whatever a claim returns that was sent before the failure was
- * written down: such a claim could not know.
+ * fails, the rest of its key goes back, and so does whatever a claim brings that could not know of it.
  */
 export class KeyBacklog implements Backlog<LaneDelivery> {
   readonly #onDead: 'block' | 'continue'
   readonly #keys = new Map<string, KeyState>()
   /** Keys with something to start, longest waiting first. */
   readonly #ready = new Set<KeyState>()
-  readonly #taints = new Map<string, Taint>()
+  readonly #ledger = new GivenBackLedger()
   #closed = false
-  #claimsSent = 0
-  #claimsReturned = 0
 
   constructor(onDead: 'block' | 'continue') {
     this.#onDead = onDead
@@ -47,15 +38,18 @@ export class KeyBacklog implements Backlog<LaneDelivery> {
   }
 
   claimSent(): number {
-    this.#claimsSent += 1
-    return this.#claimsSent
+    return this.#ledger.claimSent()
   }
 
   offer(batch: readonly HeldOfKey[], claim: number): Returned {
-    this.#claimsReturned = Math.max(this.#claimsReturned, claim)
-    this.#clearTaints((claimsBefore) => claimsBefore < claim)
-    const returned = this.#closed ? batch.map((held) => giveBack(held, RELEASE_NOW)) : this.#enqueueAll(batch)
-    this.#clearTaints(() => this.#claimsReturned === this.#claimsSent)
+    if (this.#closed) return batch.map((held) => this.#giveBack(held, RELEASE_NOW))
+    this.#ledger.claimReturned(claim)
+    const returned: GivenBack<LaneDelivery>[] = []
+    for (const held of batch) {
+      if (this.#ledger.overtakes(held)) returned.push(this.#giveBack(held, PARK))
+      else this.#enqueue(held)
+    }
+    this.#ledger.claimJudged()
     return returned
   }
 
@@ -77,27 +71,21 @@ export class KeyBacklog implements Backlog<LaneDelivery> {
   }
 
   ended(held: HeldOfKey, settlement: Settlement): Returned {
-    const { key } = held.delivery
-    const state = this.#stateOf(key)
+    const state = this.#stateOf(held.delivery.key)
     state.running = null
     if (letsKeyGoOn(settlement, this.#onDead)) {
       this.#makeReady(state)
       return []
     }
-    this.#taints.set(key, { by: held, claimsBefore: null })
+    this.#ledger.add(held)
     return this.#empty(state, isImmediateRelease(settlement) ? RELEASE_NOW : PARK)
   }
 
   settled(held: HeldOfKey, settlement: Settlement, lost: boolean): Returned {
-    const { key } = held.delivery
-    const taint = this.#taints.get(key)
-    if (taint?.by === held) {
-      taint.claimsBefore = this.#claimsSent
-      this.#clearTaints(() => this.#claimsReturned === this.#claimsSent)
-      return []
-    }
     // It was done, but somebody else runs it again: nothing later of its key may start here before.
-    return lost && letsKeyGoOn(settlement, this.#onDead) ? this.#stop(held) : []
+    const returned = lost && letsKeyGoOn(settlement, this.#onDead) ? this.#stop(held) : []
+    this.#ledger.written(held)
+    return returned
   }
 
   lose(lost: readonly HeldOfKey[]): Losses<LaneDelivery> {
@@ -105,12 +93,12 @@ export class KeyBacklog implements Backlog<LaneDelivery> {
     const givenBack: GivenBack<LaneDelivery>[] = []
     for (const held of lost) {
       const waiting = this.#keys.get(held.delivery.key)?.waiting
-      const index = waiting?.indexOf(held) ?? -1
-      if (waiting === undefined || index < 0) continue
-      const [kept, gone] = partition(waiting.splice(0), (one) => !one.lost)
-      waiting.push(...kept)
-      dropped.push(...gone)
+      if (waiting === undefined || !waiting.includes(held)) continue
+      const all = waiting.splice(0)
+      waiting.push(...all.filter((one) => !one.lost))
+      dropped.push(...all.filter((one) => one.lost))
       givenBack.push(...this.#stop(held))
+      this.#ledger.written(held)
     }
     return { dropped, givenBack }
   }
@@ -118,15 +106,6 @@ export class KeyBacklog implements Backlog<LaneDelivery> {
   close(): Returned {
     this.#closed = true
     return [...this.#keys.values()].flatMap((state) => this.#empty(state, RELEASE_NOW))
-  }
-
-  #enqueueAll(batch: readonly HeldOfKey[]): Returned {
-    const returned: GivenBack<LaneDelivery>[] = []
-    for (const held of batch) {
-      if (this.#taints.has(held.delivery.key)) returned.push(giveBack(held, PARK))
-      else this.#enqueue(held)
-    }
-    return returned
   }
 
   #enqueue(held: HeldOfKey): void {
@@ -152,44 +131,26 @@ export class KeyBacklog implements Backlog<LaneDelivery> {
     else this.#keys.delete(state.key)
   }
 
+  /** Nothing later than this one may run. */
   #stop(held: HeldOfKey): Returned {
-    const { key } = held.delivery
-    this.#taints.set(key, { by: held, claimsBefore: this.#claimsSent })
-    this.#clearTaints(() => this.#claimsReturned === this.#claimsSent)
-    const state = this.#keys.get(key)
+    this.#ledger.add(held)
+    const state = this.#keys.get(held.delivery.key)
     return state === undefined ? [] : this.#empty(state, PARK)
   }
 
   #empty(state: KeyState, settlement: Settlement): Returned {
     this.#ready.delete(state)
-    const returned = state.waiting.splice(0).map((held) => giveBack(held, settlement))
+    const returned = state.waiting.splice(0).map((held) => this.#giveBack(held, settlement))
     if (state.running === null) this.#keys.delete(state.key)
     return returned
   }
 
-  // Sound once every claim that has not come back was sent after the failure was written down: the database knows.
-  #clearTaints(isOver: (claimsBefore: number) => boolean): void {
-    if (this.#taints.size === 0) return
-    for (const [key, { claimsBefore }] of this.#taints) {
-      if (claimsBefore !== null && isOver(claimsBefore)) this.#taints.delete(key)
-    }
+  #giveBack(held: HeldOfKey, settlement: Settlement): GivenBack<LaneDelivery> {
+    this.#ledger.add(held)
+    return { held, settlement }
   }
-}
-
-function partition<Item>(items: readonly Item[], isLeft: (item: Item) => boolean): [Item[], Item[]] {
-  return [items.filter(isLeft), items.filter((item) => !isLeft(item))]
 }
 
 function isImmediateRelease(settlement: Settlement): boolean {
   return settlement.kind === 'release' && settlement.delayMs === 0
-}
-
-/** Positions are 64-bit numbers kept as text: the longer is the larger. */
-function isAfter(a: HeldOfKey, b: HeldOfKey): boolean {
-  const [left, right] = [a.delivery.position, b.delivery.position]
-  return left.length === right.length ? left > right : left.length > right.length
-}
-
-function giveBack(held: HeldOfKey, settlement: Settlement): GivenBack<LaneDelivery> {
-  return { held, settlement }
 }

@@ -131,7 +131,7 @@ export class HttpError extends Error {
 }
 
 /** POSTs an order, as the everbit client does: errors of the network as they are, answers as `HttpError`. */
-export async function postOrder(url: string, identifier: string, timeoutMs = 5_000): Promise<void> {
+export async function postOrder(url: string, identifier: string, timeoutMs = 20_000): Promise<void> {
   const response = await fetch(`${url}/v1/orders?identifier=${identifier}`, {
     method: 'POST',
     signal: AbortSignal.timeout(timeoutMs),

@@ -61,12 +61,9 @@ describe('kill -9 of a worker with deliveries in hand', () => {
     await allDone(database, committed.length)
     // A lease, what recovery looks for each second at most, and twenty suspects one by one on a busy machine.
     expect(performance.now() - killedAtMs).toBeLessThan(LEASE_MS + 8_000)
-    expect(await historyOf(database, committed)).toEqual({
-      lost: [],
-      phantoms: [],
-      inversions: [],
-      duplicates: [],
-    })
+    const { inversions, ...rest } = await historyOf(database, committed)
+    expect(rest).toEqual({ lost: [], phantoms: [], duplicates: [] })
+    if (subscription.name !== 'unordered') expect(inversions).toEqual([])
     const taken = victim.of('claimed').reduce((sum, { count = 0 }) => sum + count, 0)
     expect(taken).toBeGreaterThanOrEqual(inHand)
     expect(heir.of('dead')).toEqual([])

@@ -41,12 +41,18 @@ export function deliveryAt(position: number, over: Partial<LaneDelivery> = {}): 
 }
 
 /** A delivery in hand, its lease confirmed at the given time. */
-export function heldAt(position: number, over: Partial<LaneDelivery> = {}, confirmedAtMs = 0): Held<LaneDelivery> {
+export function heldAt(
+  position: number,
+  over: Partial<LaneDelivery> = {},
+  confirmedAtMs = 0,
+): Held<LaneDelivery> {
   return new Held(deliveryAt(position, over), new LeaseTerm(confirmedAtMs))
 }
 
 /** The positions of deliveries, as numbers. */
-export function positionsOf(items: readonly (ClaimedDelivery | { readonly delivery: ClaimedDelivery })[]): number[] {
+export function positionsOf(
+  items: readonly (ClaimedDelivery | { readonly delivery: ClaimedDelivery })[],
+): number[] {
   return items.map((item) => Number('delivery' in item ? item.delivery.position : item.position))
 }
 

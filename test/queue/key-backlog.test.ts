@@ -97,6 +97,16 @@ describe('a backlog by key', () => {
     expect(takeAll(backlog)).toEqual([1])
   })
 
+  test('takes the failed event itself back from a claim that was under way, for that claim has seen it fail', () => {
+    const backlog = new KeyBacklog('block')
+    const { batch } = claim(backlog, 'a', 1)
+    backlog.next()
+    backlog.ended(batch[0] ?? heldAt(0), RETRY)
+    const underWay = backlog.claimSent()
+    expect(backlog.offer([heldAt(1, { key: 'a', wasHeld: true }), heldAt(2, { key: 'a' })], underWay)).toEqual([])
+    expect(takeAll(backlog)).toEqual([1])
+  })
+
   test('goes on at once when no claim was under way', () => {
     const backlog = new KeyBacklog('block')
     const { batch } = claim(backlog, 'a', 1)

@@ -1,5 +1,4 @@
 import type { DeliveryKey, Settled } from '../../src/delivery/delivery.ts'
-import type { ManualClock } from '../../src/runtime/manual-clock.ts'
 import type {
   ClaimRequest,
   HeartbeatReport,
@@ -17,7 +16,7 @@ import type {
   SubscriptionDefinition,
   UnmatchedEvent,
 } from '../../src/store/subscription-store.ts'
-import { eventAt } from './fakes.ts'
+import type { MemoryTables, Row } from './memory-tables.ts'
 
 /** What a test may do around each call: wait before and after its effect, or fail it. */
 export type Interpose = (operation: string, when: 'before' | 'after') => Promise<void> | void
@@ -26,38 +25,44 @@ export type Interpose = (operation: string, when: 'before' | 'after') => Promise
  * The ports of one worker in memory, by the rules of src/store/postgres: for timing that a database cannot step. Not a
  * store for anything else.
  */
-export class MemoryStore extends MemoryTables implements WorkerStore {
+export class MemoryStore implements WorkerStore {
+  readonly tables: MemoryTables
   readonly calls: string[] = []
   readonly batches: (readonly Settled[])[] = []
-  readonly workers = new Set<string>()
   interpose: Interpose = () => {}
   definition: SubscriptionDefinition | null = null
   joining: string[] = []
   unmatched: UnmatchedEvent[] = []
   closed = false
 
+  constructor(tables: MemoryTables) {
+    this.tables = tables
+  }
+
   claim(request: ClaimRequest): Promise<readonly LaneDelivery[]> {
     return this.#run('claim', () => {
-      const due = this.pending(0).filter((row) => row.held && this.isDue(row) && !row.suspect)
-      const fresh = this.pending(0).filter((row) => !row.held)
+      const due = this.tables.pending(0).filter((row) => row.held && this.tables.isDue(row) && !row.suspect)
+      const fresh = this.tables.pending(0).filter((row) => !row.held)
       const picked = [...due, ...fresh].slice(0, request.limit)
-      return this.lease(picked, request.workerId, () => this.now + request.leaseMs)
+      return this.tables.lease(picked, request.workerId, () => this.tables.now + request.leaseMs)
     })
   }
 
   claimLanes(request: LaneClaimRequest): Promise<readonly LaneDelivery[]> {
     return this.#run('claimLanes', () => {
       const picked: Row[] = []
-      for (const { lane } of this.owned(request)) {
-        const mayGo = this.pending(lane).filter((row) => row.held && this.isDue(row) && !this.isBlocked(row))
+      for (const { lane } of this.tables.owned(request)) {
+        const mayGo = this.tables
+          .pending(lane)
+          .filter((row) => row.held && this.tables.isDue(row) && !this.tables.isBlocked(row))
         picked.push(...mayGo.filter((row) => !row.suspect))
-        for (const row of this.pending(lane).filter(({ held }) => !held)) {
-          if (this.earlierHeld(row).length === 0) picked.push(row)
+        for (const row of this.tables.pending(lane).filter(({ held }) => !held)) {
+          if (this.tables.earlierHeld(row).length === 0) picked.push(row)
           else Object.assign(row, { held: true, nextRetryAtMs: Number.POSITIVE_INFINITY })
         }
       }
       const chosen = picked.slice(0, request.limit)
-      return this.lease(chosen, request.workerId, (lane) => this.lanes[lane]?.untilMs ?? 0)
+      return this.tables.lease(chosen, request.workerId, (lane) => this.tables.lanes[lane]?.untilMs ?? 0)
     })
   }
 
@@ -65,12 +70,19 @@ export class MemoryStore extends MemoryTables implements WorkerStore {
     request: ClaimRequest & { readonly lanes?: readonly HeldLane[] },
   ): Promise<LaneDelivery | null> {
     return this.#run('claimSuspect', () => {
-      const lanes = this.lanes.length === 0 ? [{ lane: 0 }] : this.owned(request)
+      const lanes = this.tables.lanes.length === 0 ? [{ lane: 0 }] : this.tables.owned(request)
       const [suspect] = lanes
-        .flatMap(({ lane }) => this.pending(lane))
-        .filter((row) => row.suspect && this.isDue(row) && !(this.lanes.length > 0 && this.earlierHeld(row).length > 0))
+        .flatMap(({ lane }) => this.tables.pending(lane))
+        .filter(
+          (row) =>
+            row.suspect &&
+            this.tables.isDue(row) &&
+            !(this.tables.lanes.length > 0 && this.tables.earlierHeld(row).length > 0),
+        )
       if (suspect === undefined) return null
-      return this.lease([suspect], request.workerId, () => this.now + request.leaseMs)[0] ?? null
+      return (
+        this.tables.lease([suspect], request.workerId, () => this.tables.now + request.leaseMs)[0] ?? null
+      )
     })
   }
 
@@ -79,8 +91,8 @@ export class MemoryStore extends MemoryTables implements WorkerStore {
       this.batches.push(batch)
       const lost: DeliveryKey[] = []
       const dead: NewDeadLetter[] = []
-      for (const { delivery, settlement } of batch) {
-        if (!this.settle({ delivery, settlement }, dead)) lost.push(delivery)
+      for (const settled of batch) {
+        if (!this.tables.settle(settled, dead)) lost.push(settled.delivery)
       }
       return { lost, dead }
     })
@@ -88,27 +100,27 @@ export class MemoryStore extends MemoryTables implements WorkerStore {
 
   unpark(_: number, keys: readonly { readonly key: string }[]): Promise<void> {
     return this.#run('unpark', () => {
-      for (const row of this.rows) {
-        const isParked = row.status === 'PENDING' && row.held && row.nextRetryAtMs === Number.POSITIVE_INFINITY
-        if (isParked && keys.some(({ key }) => key === row.key)) row.nextRetryAtMs = this.now
+      for (const row of this.tables.rows) {
+        if (this.tables.isParked(row) && keys.some(({ key }) => key === row.key))
+          row.nextRetryAtMs = this.tables.now
       }
     })
   }
 
   heartbeat(request: HeartbeatRequest): Promise<HeartbeatReport> {
     return this.#run('heartbeat', () => {
-      this.workers.add(request.workerId)
+      this.tables.workers.add(request.workerId)
       const lostLanes = request.lanes.filter(({ lane, epoch }) => {
-        const row = this.lanes[lane]
-        if (row === undefined || String(row.epoch) !== epoch || row.untilMs <= this.now) return true
-        row.untilMs = this.now + request.leaseMs
+        const row = this.tables.lanes[lane]
+        if (row === undefined || String(row.epoch) !== epoch || row.untilMs <= this.tables.now) return true
+        row.untilMs = this.tables.now + request.leaseMs
         return false
       })
       const lostDeliveries = request.deliveries.filter((delivery) => {
-        const row = this.rowOf(delivery)
+        const row = this.tables.rowOf(delivery)
         const isHeld = row.status === 'PROCESSING' && String(row.token) === delivery.lease.token
-        if (!isHeld || row.lockedUntilMs <= this.now) return true
-        row.lockedUntilMs = this.now + request.leaseMs
+        if (!isHeld || row.lockedUntilMs <= this.tables.now) return true
+        row.lockedUntilMs = this.tables.now + request.leaseMs
         return false
       })
       return { lostDeliveries, lostLanes }
@@ -117,39 +129,53 @@ export class MemoryStore extends MemoryTables implements WorkerStore {
 
   recover(): Promise<RecoverReport> {
     return this.#run('recover', () => {
-      const lapsed = this.rows.filter((row) => row.status === 'PROCESSING' && row.lockedUntilMs < this.now)
-      for (const row of lapsed) this.returnLapsed(row)
-      const suspects = this.rows.filter((row) => row.status === 'PENDING' && row.suspect && this.isDue(row)).length
+      const lapsed = this.tables.rows.filter(
+        (row) => row.status === 'PROCESSING' && row.lockedUntilMs < this.tables.now,
+      )
+      for (const row of lapsed) this.tables.returnLapsed(row)
+      const suspects = this.tables.rows.filter(
+        (row) => row.status === 'PENDING' && row.suspect && this.tables.isDue(row),
+      ).length
       return { returned: lapsed.length, dead: [], suspects: new Map(suspects === 0 ? [] : [[1, suspects]]) }
     })
   }
 
-  takeLanes(request: { readonly workerId: string; readonly leaseMs: number; readonly held: number }): Promise<{
+  takeLanes(request: {
+    readonly workerId: string
+    readonly leaseMs: number
+    readonly held: number
+  }): Promise<{
     readonly taken: readonly HeldLane[]
     readonly fairShare: number
   }> {
     return this.#run('takeLanes', () => {
-      this.workers.add(request.workerId)
-      const fairShare = Math.ceil(this.lanes.length / this.workers.size)
+      this.tables.workers.add(request.workerId)
+      const fairShare = Math.ceil(this.tables.lanes.length / this.tables.workers.size)
       const taken: HeldLane[] = []
-      this.lanes.forEach((row, lane) => {
-        if (request.held + taken.length >= fairShare || row.untilMs >= this.now) return
-        Object.assign(row, { owner: request.workerId, untilMs: this.now + request.leaseMs, epoch: row.epoch + 1 })
+      this.tables.lanes.forEach((row, lane) => {
+        if (request.held + taken.length >= fairShare || row.untilMs >= this.tables.now) return
+        Object.assign(row, {
+          owner: request.workerId,
+          untilMs: this.tables.now + request.leaseMs,
+          epoch: row.epoch + 1,
+        })
         taken.push({ lane, epoch: String(row.epoch) })
-        for (const left of this.rows) if (left.lane === lane && left.status === 'PROCESSING') this.returnLapsed(left)
+        for (const left of this.tables.rows)
+          if (left.lane === lane && left.status === 'PROCESSING') this.tables.returnLapsed(left)
       })
+      this.tables.unparkStranded()
       return { taken, fairShare }
     })
   }
 
   releaseLanes(_: number, __: string, lanes: readonly HeldLane[]): Promise<void> {
     return this.#run('releaseLanes', () => {
-      for (const { lane } of lanes) Object.assign(this.lanes[lane] ?? {}, { owner: null, untilMs: -1 })
+      for (const { lane } of lanes) Object.assign(this.tables.lanes[lane] ?? {}, { owner: null, untilMs: -1 })
     })
   }
 
   leave(workerId: string): Promise<void> {
-    return this.#run('leave', () => void this.workers.delete(workerId))
+    return this.#run('leave', () => void this.tables.workers.delete(workerId))
   }
 
   register(definition: SubscriptionDefinition): Promise<RegisteredSubscription> {

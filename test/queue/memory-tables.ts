@@ -29,6 +29,7 @@ export interface LaneRow {
 export class MemoryTables {
   readonly rows: Row[] = []
   readonly lanes: LaneRow[] = []
+  readonly workers = new Set<string>()
   readonly clock: ManualClock
   maxAttempts = 5
   onDead: 'block' | 'continue' = 'block'
@@ -98,7 +99,16 @@ export class MemoryTables {
   }
 
   isBlocked(row: Row): boolean {
-    return this.earlierHeld(row).some((other) => other.status === 'DEAD' || other.suspect || !this.isDue(other))
+    return this.earlierHeld(row).some(
+      (other) => other.status === 'DEAD' || other.suspect || !this.isDue(other),
+    )
+  }
+
+  /** Lets go what is parked although nothing stands before it any more. */
+  unparkStranded(): void {
+    for (const row of this.rows) {
+      if (this.isParked(row) && this.earlierHeld(row).length === 0) row.nextRetryAtMs = this.now
+    }
   }
 
   rowOf({ position }: DeliveryKey): Row {

@@ -3,7 +3,13 @@ import pg from 'pg'
 import { inject } from 'vitest'
 import { migrateUp } from '../../src/store/postgres/index.ts'
 import { createTestDatabase } from './database.ts'
-import { checkHistory, createHistory, type HistoryReport, type PublishedEvent, readHistory } from './history.ts'
+import {
+  checkHistory,
+  createHistory,
+  type HistoryReport,
+  type PublishedEvent,
+  readHistory,
+} from './history.ts'
 import { eventually } from './program.ts'
 import type { SubscriptionConfig, WorkerConfig } from './worker-config.ts'
 

@@ -1,27 +1,54 @@
 import { spawnSync } from 'node:child_process'
+import { mkdir, readdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { TestProject } from 'vitest/node'
 import { resolveDatabase } from '../../src/testing/index.ts'
+import { isRunning } from './is-running.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
     /** The server that all tests of a run share, each in schemas of its own. */
     databaseUrl: string
+    /** Where the compiled sources and programs of this run are. */
+    compiledDirectory: string
   }
 }
 
+const root = fileURLToPath(new URL('../../', import.meta.url))
+const builds = join(root, '.build')
+
 /** Compiles what tests run in processes of their own, and starts one server for the whole run. */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
-  compilePrograms()
+  await sweepBuilds()
+  const compiled = compilePrograms()
   const database = await resolveDatabase({
     embedded: { fsync: false, settings: { max_connections: 200, synchronous_commit: 'on' } },
   })
   project.provide('databaseUrl', database.url)
-  return async () => await database.stop()
+  project.provide('compiledDirectory', compiled)
+  return async () => {
+    await database.stop()
+    await rm(compiled, { recursive: true, force: true })
+  }
 }
 
-/** Type errors are not reported here: the type check is a step of its own, and tsc writes its output despite them. */
-function compilePrograms(): void {
-  const run = fileURLToPath(new URL('../../scripts/run.mjs', import.meta.url))
-  spawnSync(process.execPath, [run, 'build:dev'], { stdio: 'ignore' })
+/**
+ * Into a directory of this run: another run at the same time must not write files that this one's programs read. Type
+ * errors are not reported here: the type check is a step of its own, and tsc writes its output despite them.
+ */
+function compilePrograms(): string {
+  const directory = join(builds, `run-${process.pid}`)
+  spawnSync(process.execPath, [join(root, 'scripts', 'run.mjs'), 'build:dev', directory], { stdio: 'ignore' })
+  return directory
+}
+
+/** What runs left behind that were killed. */
+async function sweepBuilds(): Promise<void> {
+  await mkdir(builds, { recursive: true })
+  for (const name of await readdir(builds)) {
+    const owner = /^run-(\d+)$/.exec(name)?.[1]
+    if (owner === undefined || isRunning(Number(owner))) continue
+    await rm(join(builds, name), { recursive: true, force: true })
+  }
 }

@@ -1,23 +1,24 @@
 import { type ChildProcessByStdio, type SpawnOptions, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Readable, Writable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
+import { inject } from 'vitest'
+
+export { isRunning } from './is-running.ts'
 
 /** A program of test/programs in a process of its own, to be killed without harm to the test. */
 export type Program = ChildProcessByStdio<Writable, Readable, null>
 
 /** Where the compiled sources and programs are; the global setup of the test run makes them. */
-export const compiledDirectory = fileURLToPath(new URL('../../.build/', import.meta.url))
+export const compiledDirectory: string = inject('compiledDirectory')
 
 /** How to run a program. */
 export interface ProgramOptions extends SpawnOptions {
   /**
    * Where the compiled sources are.
-   * @default the directory `.build`
+   * @default the run's own
    */
   readonly directory?: string
 }
@@ -53,19 +54,5 @@ export async function eventually(
   while (!(await condition())) {
     if (performance.now() > deadline) throw new Error(`Waited ${timeoutMs} ms in vain: ${what}`)
     await sleep(20)
-  }
-}
-
-/** Whether a process of this machine is alive; one that ended but was not collected by its parent is not. */
-export function isRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-  } catch {
-    return false
-  }
-  try {
-    return !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
-  } catch {
-    return process.platform !== 'linux'
   }
 }

@@ -44,8 +44,8 @@ export function walks(keys: number, length: number): readonly PublishedEvent[] {
 export interface PublishSteps {
   /** @default 'StepTaken' */
   readonly type?: StepName
-  /** Kills whoever handles it. */
-  readonly poison?: boolean
+  /** The id of one that kills whoever handles it. */
+  readonly poison?: string
   /** @default all of them */
   readonly perTransaction?: number
   /** Told of each transaction that failed, which is then run again. Without it, the first failure is thrown. */
@@ -64,7 +64,7 @@ export async function publishSteps(
       type,
       eventId,
       aggregateId: key,
-      payload: poison === true ? { seq, poison } : { seq },
+      payload: eventId === poison ? { seq, poison: true } : { seq },
     }))
     try {
       await outbox.inTransaction(pool, (tx) => outbox.publishAll(tx, inputs, { onDuplicate: 'ignore' }))

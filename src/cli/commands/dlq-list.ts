@@ -1,11 +1,12 @@
 import type { DeadLetter, DeadLetterQuery } from '../../store/dead-letter-store.ts'
 import { type Command, defineCommand, type Invocation } from '../command.ts'
-import { flag, type OptionSpec, text, type ValuesOf, wholeNumber } from '../option-spec.ts'
+import { flag, type OptionSpec, rowNumber, text, type ValuesOf, wholeNumber } from '../option-spec.ts'
 import { safeLine } from '../text/safe.ts'
 import { renderTable } from '../text/table.ts'
 import { withReadyDatabase } from '../with-database.ts'
 
 const DEFAULT_LIMIT = 50
+const MOST = 500
 
 interface ListOptions extends Readonly<Record<string, OptionSpec<unknown>>> {
   readonly subscription: OptionSpec<string | undefined>
@@ -23,11 +24,15 @@ const options: ListOptions = {
   error: text('CODE', { en: 'Only those with this error code', ko: '이 오류 코드만' }),
   resolved: flag({ en: 'Those that were resolved, instead of the open ones', ko: '미해결 대신 해결된 것만' }),
   all: flag({ en: 'Open and resolved ones', ko: '미해결과 해결됨 모두' }),
-  limit: wholeNumber('N', 1, {
-    en: `At most this many, up to 1000. Default: ${DEFAULT_LIMIT}`,
-    ko: `최대 건수(1000 이하)입니다. 기본값: ${DEFAULT_LIMIT}`,
-  }),
-  before: text('ID', {
+  limit: wholeNumber(
+    'N',
+    { least: 1, most: MOST },
+    {
+      en: `At most this many, up to ${MOST}. Default: ${DEFAULT_LIMIT}`,
+      ko: `최대 건수(${MOST} 이하)입니다. 기본값: ${DEFAULT_LIMIT}`,
+    },
+  ),
+  before: rowNumber('ID', {
     en: 'Only ids below this one: the next page',
     ko: '이 ID보다 앞선 것만(다음 페이지)',
   }),
@@ -43,9 +48,11 @@ export const dlqListCommand: Command = defineCommand({
     withReadyDatabase(invocation, async ({ deadLetters }) => {
       const { values, globals, terminal } = invocation
       const query = queryOf(values)
-      const letters = await deadLetters.list(query)
+      // One more than asked for tells whether there is a next page.
+      const found = await deadLetters.list({ ...query, limit: query.limit + 1 })
+      const letters = found.slice(0, query.limit)
       const total = await deadLetters.count(filterOf(query))
-      const nextBefore = letters.length === query.limit ? (letters.at(-1)?.id ?? null) : null
+      const nextBefore = found.length > query.limit ? (letters.at(-1)?.id ?? null) : null
       if (globals.json) terminal.printJson({ deadLetters: letters.map(summaryOf), total, nextBefore })
       else printList(letters, total, nextBefore, invocation)
       return 0
@@ -104,7 +111,7 @@ function printList(
   const rows = letters.map((letter) => rowOf(letter, withState, invocation))
   for (const line of renderTable(head, rows, terminal.table)) terminal.print(line)
   terminal.note(messages.deadLetters.shown(formats.count(letters.length), formats.count(total)))
-  if (nextBefore !== null && total > letters.length) terminal.note(messages.deadLetters.nextPage(nextBefore))
+  if (nextBefore !== null) terminal.note(messages.deadLetters.nextPage(nextBefore))
 }
 
 function rowOf(

@@ -14,10 +14,14 @@ export const migrateSqlCommand: Command = defineCommand({
   },
   operands: {},
   options: {
-    from: wholeNumber('VERSION', 0, {
-      en: 'The version the database is at: only later steps are printed. Default: 0',
-      ko: '데이터베이스의 현재 버전입니다. 이후 단계만 출력합니다. 기본값: 0',
-    }),
+    from: wholeNumber(
+      'VERSION',
+      { least: 0, most: 9_999 },
+      {
+        en: 'The version the database is at: only later steps are printed. Default: 0',
+        ko: '데이터베이스의 현재 버전입니다. 이후 단계만 출력합니다. 기본값: 0',
+      },
+    ),
   },
   run: async ({ values, globals, terminal, services }) => {
     const from = values.from ?? 0

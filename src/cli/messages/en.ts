@@ -14,13 +14,14 @@ export const en: Messages = {
     needsValue: (name, placeholder) => `${name} needs a value: ${name} ${placeholder}`,
     takesNoValue: (name) => `${name} takes no value.`,
     isRequired: (name, summary) => `${name} is missing. ${summary.en}.`,
-    mustBeWholeNumber: (name, least, given) =>
-      `${name} must be a whole number from ${least} on, not "${given}".`,
+    mustBeWholeNumber: (name, least, most, given) =>
+      `${name} must be a whole number from ${least} to ${most}, not "${given}".`,
+    mustBeRowNumber: (name, given) => `${name} must be a number as the list shows it, not "${given}".`,
     mustBeDuration: (name, given) => `${name} must be a length of time such as 20s or 5m, not "${given}".`,
     mustBeRate: (name, most, given) =>
       `${name} must be a number per second such as 50/s, at most ${most}, not "${given}".`,
     mustBeOneOf: (name, choices, given) => `${name} must be ${choices.join(' or ')}, not "${given}".`,
-    surplus: (text) => `"${text}" is too much.`,
+    surplus: (text) => `"${text}" is one argument too many.`,
     noDatabase: 'No database is named. Give --database postgres://user@host:port/name, or set DATABASE_URL.',
     seeHelp: (command) => `See: commitpost ${command === '' ? '' : `${command} `}--help`,
   },

@@ -27,8 +27,9 @@ export const ko: Messages = {
     needsValue: (name, placeholder) => `${name} 옵션에는 값이 필요합니다: ${name} ${placeholder}`,
     takesNoValue: (name) => `${name} 옵션은 값을 받지 않습니다.`,
     isRequired: (name, summary) => `${name} 값이 빠졌습니다. ${summary.ko}.`,
-    mustBeWholeNumber: (name, least, given) =>
-      `${name} 값은 ${least} 이상의 정수여야 합니다. 입력한 값: "${given}"`,
+    mustBeWholeNumber: (name, least, most, given) =>
+      `${name} 값은 ${least}부터 ${most}까지의 정수여야 합니다. 입력한 값: "${given}"`,
+    mustBeRowNumber: (name, given) => `${name} 값은 목록에 표시된 번호여야 합니다. 입력한 값: "${given}"`,
     mustBeDuration: (name, given) => `${name} 값은 20s, 5m 같은 시간이어야 합니다. 입력한 값: "${given}"`,
     mustBeRate: (name, most, given) =>
       `${name} 값은 50/s 같은 초당 횟수이며 ${most} 이하여야 합니다. 입력한 값: "${given}"`,

@@ -21,7 +21,8 @@ export interface UsageMessages {
   readonly needsValue: (name: string, placeholder: string) => string
   readonly takesNoValue: (name: string) => string
   readonly isRequired: (name: string, summary: Localized) => string
-  readonly mustBeWholeNumber: (name: string, least: number, given: string) => string
+  readonly mustBeWholeNumber: (name: string, least: number, most: number, given: string) => string
+  readonly mustBeRowNumber: (name: string, given: string) => string
   readonly mustBeDuration: (name: string, given: string) => string
   readonly mustBeRate: (name: string, most: number, given: string) => string
   readonly mustBeOneOf: (name: string, choices: readonly string[], given: string) => string

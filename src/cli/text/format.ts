@@ -22,7 +22,11 @@ const UNITS = [
 /** The formats of a language. */
 export function formatsIn(language: Language): Formats {
   const counts = new Intl.NumberFormat(language)
-  const times = new Intl.DateTimeFormat(language, { dateStyle: 'short', timeStyle: 'medium' })
+  const times = new Intl.DateTimeFormat(language, {
+    dateStyle: 'medium',
+    timeStyle: 'medium',
+    hourCycle: 'h23',
+  })
   const inUnit = (value: number, unit: string, fractionDigits = 0): string =>
     new Intl.NumberFormat(language, {
       style: 'unit',

@@ -24,6 +24,8 @@ export interface PgClient {
 /** A client taken from a pool. `release(true)` destroys the connection. */
 export interface PgPoolClient extends PgClient {
   release(destroy?: boolean): void
+  on?(event: 'error', listener: (error: Error) => void): unknown
+  removeListener?(event: 'error', listener: (error: Error) => void): unknown
 }
 
 /** The part of `pg.Pool` that Commitpost needs. Your own pool fits; the package `pg` is never imported. */
@@ -52,6 +54,10 @@ export async function withClient<Result>(
   work: (client: PgPoolClient) => Promise<Result>,
 ): Promise<Result> {
   const client = await pool.connect()
+  // A checked-out pg client whose connection breaks emits 'error', which ends the process if nobody listens. The
+  // statement under way, or the next one, fails with the same news.
+  const ignore = (): void => undefined
+  client.on?.('error', ignore)
   try {
     const result = await work(client)
     client.release()
@@ -59,6 +65,8 @@ export async function withClient<Result>(
   } catch (error) {
     client.release(!isStatementError(error))
     throw error
+  } finally {
+    client.removeListener?.('error', ignore)
   }
 }
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Clock } from '../../runtime/clock.ts'
 import type { WakeSubscription } from '../store.ts'
-import type { PgPool, PgPoolClient } from './client.ts'
+import { type PgPool, type PgPoolClient, withClient } from './client.ts'
 import { type QuotedSchema, quoteIdentifier } from './identifiers.ts'
 
 const PROBE_TIMEOUT_MS = 2_000
@@ -15,19 +15,12 @@ export function wakeChannel(schema: QuotedSchema): string {
 
 /** Wakes whoever listens. On a connection of its own, never in a business transaction: NOTIFY serialises commits. */
 export async function notify(pool: PgPool, schema: QuotedSchema): Promise<void> {
-  const client = await pool.connect()
-  try {
-    await client.query(`notify ${quoteIdentifier(wakeChannel(schema))}`)
-    client.release()
-  } catch (error) {
-    client.release(true)
-    throw error
-  }
+  await withClient(pool, (client) => client.query(`notify ${quoteIdentifier(wakeChannel(schema))}`))
 }
 
 /** A client that can listen, as `pg` has it. */
 interface ListeningClient extends PgPoolClient {
-  on(event: 'notification' | 'error' | 'end', listener: () => void): unknown
+  on(event: 'notification' | 'error' | 'end', listener: (error: Error) => void): unknown
 }
 
 /**

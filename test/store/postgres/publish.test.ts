@@ -1,8 +1,6 @@
-import { randomUUID } from 'node:crypto'
-import pg from 'pg'
+import type pg from 'pg'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { NewEvent } from '../../../src/event/event.ts'
-import { assertInTransaction } from '../../../src/store/postgres/assert-in-transaction.ts'
 import { quoteSchema } from '../../../src/store/postgres/identifiers.ts'
 import { insertEvents } from '../../../src/store/postgres/insert-events.ts'
 import type { PgTransaction } from '../../../src/store/postgres/transaction.ts'
@@ -16,6 +14,7 @@ import {
   one,
   refusal,
   subscribe,
+  wrapped,
 } from './fixtures.ts'
 
 let db: OutboxDatabase
@@ -34,19 +33,6 @@ const publish = (
 ): Promise<{ readonly inserted: number }> => insertEvents(tx, db.quoted, events, { onDuplicate })
 
 const countOf = (table: string): Promise<number> => one(db.pool, `select count(*)::int from ${table}`)
-
-/** A client of another make: nothing but `query`, and the driver's error one level down. */
-function wrapped(client: pg.PoolClient): PgTransaction {
-  return {
-    query: async (text, params) => {
-      try {
-        return await client.query(text, params as unknown[])
-      } catch (cause) {
-        throw new Error('query failed', { cause })
-      }
-    },
-  }
-}
 
 describe('inserting events', () => {
   test('E1 I3 L1 business row and event are committed together, and rolled back together', async () => {
@@ -268,50 +254,5 @@ describe('the transaction', () => {
     const ids = [kept.eventId, last.eventId]
     expect(await column(db.pool, 'select event_id from outbox_event order by id')).toEqual(ids)
     expect(await column(db.pool, 'select event_id from outbox_delivery order by id')).toEqual(ids)
-  })
-})
-
-describe('publishing outside a transaction', () => {
-  const plain = (client: pg.PoolClient): PgTransaction => ({
-    query: (text, params) => client.query(text, params as unknown[]),
-  })
-  const kinds: [string, (client: pg.PoolClient) => PgTransaction][] = [
-    ['a pg client, which knows', (client) => client],
-    ['a client that only has query', plain],
-    ['a client that wraps errors', wrapped],
-  ]
-
-  test.each(kinds)('is refused before anything is written: %s', async (_, wrap) => {
-    const client = await db.pool.connect()
-    try {
-      await expect(assertInTransaction(wrap(client))).rejects.toMatchObject({ code: 'NOT_IN_TRANSACTION' })
-      await client.query('begin')
-      await expect(assertInTransaction(wrap(client))).resolves.toBeUndefined()
-      await expect(assertInTransaction(wrap(client))).resolves.toBeUndefined()
-      await publish(wrap(client), [newEvent()])
-      await refusal(client.query('select 1 / 0'))
-      await expect(assertInTransaction(wrap(client))).rejects.toMatchObject({ code: 'TRANSACTION_ABORTED' })
-      await expect(publish(wrap(client), [newEvent()])).rejects.toMatchObject({ code: 'TRANSACTION_ABORTED' })
-      await client.query('rollback')
-      await expect(assertInTransaction(wrap(client))).rejects.toMatchObject({ code: 'NOT_IN_TRANSACTION' })
-    } finally {
-      client.release()
-    }
-  })
-
-  test('is refused for a pool, which is no transaction', async () => {
-    await expect(assertInTransaction(db.pool)).rejects.toMatchObject({ code: 'NOT_IN_TRANSACTION' })
-  })
-
-  test('a pg client is asked nothing over the wire', async () => {
-    await inRolledBack(db, async (client) => {
-      const before = randomUUID()
-      await client.query(`select '${before}'`)
-      await assertInTransaction(client)
-      const last = `select query from pg_stat_activity where pid = $1`
-      expect(await one(db.pool, last, [(client as unknown as { processID: number }).processID])).toContain(
-        before,
-      )
-    })
   })
 })

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { assertInTransaction } from '../../../src/store/postgres/assert-in-transaction.ts'
 import { insertEvents } from '../../../src/store/postgres/insert-events.ts'
 import { copyIn } from './copy-in.ts'
@@ -9,12 +9,15 @@ import { createRolesDatabase, type RolesDatabase } from './role-fixtures.ts'
 
 let db: RolesDatabase
 
-beforeEach(async () => {
-  db = await createRolesDatabase()
-})
-afterEach(async () => {
-  await db.drop()
-})
+/** For tests that write. */
+const withDatabase = (): void => {
+  beforeEach(async () => {
+    db = await createRolesDatabase()
+  })
+  afterEach(async () => {
+    await db.drop()
+  })
+}
 
 /** Runs `work` as the publisher, in a transaction that is committed. */
 async function publishing<Result>(work: (tx: pg.PoolClient) => Promise<Result>): Promise<Result> {
@@ -35,6 +38,8 @@ async function publishing<Result>(work: (tx: pg.PoolClient) => Promise<Result>):
 const deliveries = (): Promise<number> => one(db.pool, 'select count(*)::int from outbox_delivery')
 
 describe('a publisher can', () => {
+  withDatabase()
+
   test('E1 publish one event and many, numbered or not; the fan-out works without any other right', async () => {
     await subscribe(db)
     const events = [newEvent(), newEvent({ sequenced: true }), newEvent({ sequenced: true })]
@@ -83,6 +88,16 @@ describe('a publisher can', () => {
 })
 
 describe('a publisher cannot', () => {
+  // One for all: what is refused leaves nothing behind.
+  let untouched: RolesDatabase
+  beforeAll(async () => {
+    untouched = await createRolesDatabase()
+    await insertEvent(untouched.pool)
+  })
+  afterAll(async () => {
+    await untouched.drop()
+  })
+
   const insert = (columns: string, values: string, rest = ''): string =>
     `insert into outbox_event (${columns}, stream, event_type, aggregate_type, aggregate_id, payload) ${rest}
      values (${values}, 's', 't', 'a', '1', '{}')`
@@ -127,13 +142,12 @@ describe('a publisher cannot', () => {
     `create trigger mine after insert on outbox_event for each row execute function outbox_fan_out()`,
     'create rule mine as on insert to outbox_event do instead nothing',
   ])('%s', async (sql) => {
-    await insertEvent(db.pool)
-    expect(await refusal(db.as.publisher.query(`begin; ${sql}; commit`))).toBe('42501')
-    expect(await one(db.pool, 'select count(*)::int from outbox_event')).toBe(1)
+    expect(await refusal(untouched.as.publisher.query(`begin; ${sql}; commit`))).toBe('42501')
+    expect(await one(untouched.pool, 'select count(*)::int from outbox_event')).toBe(1)
   })
 
   test('create anything in the schema', async () => {
-    const create = db.as.publisher.query(`create table ${db.schema}.mine (id int)`)
+    const create = untouched.as.publisher.query(`create table ${untouched.schema}.mine (id int)`)
     expect(await refusal(create)).toBe('42501')
   })
 
@@ -144,13 +158,15 @@ describe('a publisher cannot', () => {
       const sql = `create temp table bait (event_id uuid, id bigint, stream text, event_type text, ordering_key text,
                           aggregate_type text, aggregate_id text, sequence bigint);
                    create trigger hook after insert on bait ${referencing}
-                      for each statement execute function ${db.schema}.${name}()`
-      expect(await refusal(db.as.publisher.query(sql))).toBe('42501')
+                      for each statement execute function ${untouched.schema}.${name}()`
+      expect(await refusal(untouched.as.publisher.query(sql))).toBe('42501')
     },
   )
 })
 
 describe('a hostile publisher', () => {
+  withDatabase()
+
   test('cannot get its own functions, operators or temporary tables run with the owner’s rights', async () => {
     await subscribe(db, { name: 'all' })
     await subscribe(db, {

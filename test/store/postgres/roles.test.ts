@@ -1,5 +1,4 @@
-import { randomUUID } from 'node:crypto'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { ClaimedDelivery } from '../../../src/delivery/delivery.ts'
 import { systemClock } from '../../../src/runtime/clock.ts'
 import { completeInTransaction } from '../../../src/store/postgres/complete-in-transaction.ts'
@@ -12,21 +11,35 @@ import { column, createOutboxDatabase, insertEvent, makeDead, one, refusal, subs
 import { createRolesDatabase, type Job, type RolesDatabase } from './role-fixtures.ts'
 
 let db: RolesDatabase
+/** One for all statements that are refused: they leave nothing behind. */
+let untouched: RolesDatabase
 
-beforeEach(async () => {
-  db = await createRolesDatabase()
+beforeAll(async () => {
+  untouched = await createRolesDatabase()
 })
-afterEach(async () => {
-  await db.drop()
+afterAll(async () => {
+  await untouched.drop()
 })
 
-const attempt = (job: Job, sql: string): Promise<string | null> => refusal(db.as[job].query(sql))
+/** For tests that write. */
+const withDatabase = (): void => {
+  beforeEach(async () => {
+    db = await createRolesDatabase()
+  })
+  afterEach(async () => {
+    await db.drop()
+  })
+}
+
+const refusalTo = (job: Job, sql: string): Promise<string | null> => refusal(untouched.as[job].query(sql))
 
 describe('the roles', () => {
+  withDatabase()
+
   test('are printed to be run again at any time, which takes back what was added by hand', async () => {
     const sql = await rolesSql({ schema: db.schema, prefix: db.schema })
     await db.pool.query(sql)
-    expect(await attempt('viewer', 'select count(*) from outbox_event')).toBeNull()
+    expect(await refusal(db.as.viewer.query('select count(*) from outbox_event'))).toBeNull()
     await db.pool.query(
       `grant delete on outbox_event to ${db.schema}_publisher; grant truncate on outbox_inbox to public`,
     )
@@ -82,6 +95,8 @@ describe('the roles', () => {
 })
 
 describe('a worker', () => {
+  withDatabase()
+
   const definition = (name: string, orderBy: 'none' | 'aggregate'): SubscriptionDefinition => ({
     name,
     streams: ['shop.*'],
@@ -149,6 +164,53 @@ describe('a worker', () => {
     expect(await one(db.pool, 'select status from outbox_delivery')).toBe('DONE')
   })
 
+  test('E12 cannot bring a DEAD delivery back, whatever it sets', async () => {
+    await subscribe(db)
+    await makeDead(db, { eventId: await insertEvent(db.pool) })
+    const revive = `set commitpost.redriving = 'on'; update outbox_delivery set status = 'PENDING'`
+    expect(await refusal(db.as.worker.query(revive))).toBe('55000')
+  })
+})
+
+describe('an operator', () => {
+  withDatabase()
+
+  test('reads, retries, resolves and pauses', async () => {
+    await subscribe(db)
+    const letters: string[] = []
+    for (let n = 0; n < 2; n += 1) {
+      letters.push((await makeDead(db, { eventId: await insertEvent(db.pool) })).letterId)
+    }
+    const store = postgresStore({ pool: db.as.operator, schema: db.schema })
+    expect(await store.listDeadLetters({})).toHaveLength(2)
+    await store.retryDeadLetter(letters[0] as string, 'kim', null)
+    await store.resolveDeadLetter(letters[1] as string, 'kim', 'by phone')
+    await store.setPaused('sub', true, 'kim')
+    expect(await store.subscriptionStatuses()).toMatchObject([
+      { paused: true, counts: { PENDING: 1, DEAD: 1 } },
+    ])
+    expect(await column(db.pool, 'select action from outbox_operator_log order by id')).toEqual([
+      'retry',
+      'resolve',
+      'pause',
+    ])
+  })
+})
+
+describe('a viewer', () => {
+  withDatabase()
+
+  test('reads everything the tools show', async () => {
+    await subscribe(db)
+    await makeDead(db, { eventId: await insertEvent(db.pool) })
+    const store = postgresStore({ pool: db.as.viewer, schema: db.schema })
+    expect(await store.listDeadLetters({})).toHaveLength(1)
+    expect(await store.subscriptionStatuses()).toHaveLength(1)
+    expect(await store.countEvents()).toBe(1)
+  })
+})
+
+describe('a worker cannot', () => {
   test.each([
     `insert into outbox_event (stream, event_type, aggregate_type, aggregate_id, payload) values ('a', 'b', 'c', '1', '{}')`,
     `update outbox_event set payload = '{}'`,
@@ -175,40 +237,12 @@ describe('a worker', () => {
     `select setval('outbox_event_id_seq', 1)`,
     `select nextval('outbox_event_id_seq')`,
     `select setval('outbox_lease_token', 1)`,
-  ])('cannot %s', async (sql) => {
-    expect(await attempt('worker', sql)).toBe('42501')
-  })
-
-  test('E12 cannot bring a DEAD delivery back, whatever it sets', async () => {
-    await subscribe(db)
-    await makeDead(db, { eventId: await insertEvent(db.pool) })
-    const revive = `set commitpost.redriving = 'on'; update outbox_delivery set status = 'PENDING'`
-    expect(await attempt('worker', revive)).toBe('55000')
+  ])('%s', async (sql) => {
+    expect(await refusalTo('worker', sql)).toBe('42501')
   })
 })
 
-describe('an operator', () => {
-  test('reads, retries, resolves and pauses', async () => {
-    await subscribe(db)
-    const letters: string[] = []
-    for (let n = 0; n < 2; n += 1) {
-      letters.push((await makeDead(db, { eventId: await insertEvent(db.pool) })).letterId)
-    }
-    const store = postgresStore({ pool: db.as.operator, schema: db.schema })
-    expect(await store.listDeadLetters({})).toHaveLength(2)
-    await store.retryDeadLetter(letters[0] as string, 'kim', null)
-    await store.resolveDeadLetter(letters[1] as string, 'kim', 'by phone')
-    await store.setPaused('sub', true, 'kim')
-    expect(await store.subscriptionStatuses()).toMatchObject([
-      { paused: true, counts: { PENDING: 1, DEAD: 1 } },
-    ])
-    expect(await column(db.pool, 'select action from outbox_operator_log order by id')).toEqual([
-      'retry',
-      'resolve',
-      'pause',
-    ])
-  })
-
+describe('an operator cannot', () => {
   test.each([
     `insert into outbox_event (stream, event_type, aggregate_type, aggregate_id, payload) values ('a', 'b', 'c', '1', '{}')`,
     `update outbox_delivery set status = 'PENDING'`,
@@ -221,33 +255,24 @@ describe('an operator', () => {
     'update outbox_subscription set max_attempts = 1',
     `select outbox_forget('{}')`,
     `select outbox_close_dead_letter(1, 'kim', null, 'retry')`,
-  ])('cannot %s', async (sql) => {
-    expect(await attempt('operator', sql)).toBe('42501')
+  ])('%s', async (sql) => {
+    expect(await refusalTo('operator', sql)).toBe('42501')
   })
 })
 
-describe('a viewer', () => {
-  test('reads everything the tools show', async () => {
-    await subscribe(db)
-    await makeDead(db, { eventId: await insertEvent(db.pool) })
-    const store = postgresStore({ pool: db.as.viewer, schema: db.schema })
-    expect(await store.listDeadLetters({})).toHaveLength(1)
-    expect(await store.subscriptionStatuses()).toHaveLength(1)
-    expect(await store.countEvents()).toBe(1)
-  })
-
+describe('a viewer cannot', () => {
   test.each([
     `insert into outbox_event (stream, event_type, aggregate_type, aggregate_id, payload) values ('a', 'b', 'c', '1', '{}')`,
     `update outbox_delivery set status = 'PENDING'`,
     `update outbox_subscription set paused_at = now(), paused_by = 'v'`,
-    `insert into outbox_inbox (subscription, event_id) values ('s', '${randomUUID()}')`,
+    `insert into outbox_inbox (subscription, event_id) values ('s', gen_random_uuid())`,
     `insert into outbox_operator_log (operator, action, target, affected) values ('v', 'x', '{}', 1)`,
     `select outbox_retry(1, 'v')`,
     `select outbox_resolve(1, 'v')`,
     `select outbox_forget('{}')`,
     `select nextval('outbox_lease_token')`,
     'lock table outbox_delivery in share mode',
-  ])('cannot %s', async (sql) => {
-    expect(await attempt('viewer', `begin; ${sql}; rollback`)).toBe('42501')
+  ])('%s', async (sql) => {
+    expect(await refusalTo('viewer', `begin; ${sql}; rollback`)).toBe('42501')
   })
 })

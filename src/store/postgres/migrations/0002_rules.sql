@@ -110,7 +110,7 @@ create trigger outbox_event_immutable before update or delete or truncate on {sc
 
 -- Retention: forgets events that every subscription is done with. Dead letters and live deliveries keep theirs.
 create function {schema}.outbox_forget(event_ids uuid[]) returns integer
-  language plpgsql security definer set search_path = pg_catalog, pg_temp set commitpost.retaining = 'on'
+  language plpgsql security definer set search_path = pg_catalog, pg_temp
   as $commitpost$
 declare
   removable uuid[];
@@ -132,7 +132,10 @@ begin
      and d.lane = case when s.lanes = 0 then 0::smallint
                 else {schema}.outbox_lane_of(
                   {schema}.outbox_key_of(s.order_by, e.ordering_key, e.aggregate_type, e.aggregate_id), s.lanes) end;
+  -- Set here and not in the function's head: only a superuser may define a function with a setting of our own.
+  perform set_config('commitpost.retaining', 'on', true);
   delete from {schema}.outbox_event where event_id = any (removable);
+  perform set_config('commitpost.retaining', 'off', true);
   return coalesce(cardinality(removable), 0);
 end
   $commitpost$;

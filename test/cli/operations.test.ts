@@ -1,0 +1,173 @@
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { at, hostilePayload, makeDeadLetter, runCli } from './support.ts'
+
+let database: TestDatabase
+let id: string
+
+beforeEach(async () => {
+  database = await createTestDatabase()
+  id = await makeDeadLetter(database)
+})
+
+afterEach(async () => {
+  await database.drop()
+})
+
+function cli(...args: readonly string[]): ReturnType<typeof runCli> {
+  return runCli([...args, ...at(database)])
+}
+
+async function operatorLog(): Promise<unknown[]> {
+  const { rows } = await database.pool.query(
+    `select operator, action, note from ${database.schema}.outbox_operator_log order by id`,
+  )
+  return rows
+}
+
+async function deliveryStates(): Promise<string[]> {
+  const { rows } = await database.pool.query(
+    `select status from ${database.schema}.outbox_delivery order by id`,
+  )
+  return rows.map((row: { status: string }) => row.status)
+}
+
+test('status shows every subscription with its counts', async () => {
+  const { code, stdout } = await cli('status', '--json')
+  expect(code).toBe(0)
+  expect(JSON.parse(stdout)).toEqual({
+    schema: database.schema,
+    events: 1,
+    subscriptions: [
+      {
+        name: 'mailer',
+        state: 'active',
+        paused: false,
+        orderBy: 'none',
+        counts: { PENDING: 0, PROCESSING: 0, DONE: 0, DEAD: 1 },
+        retrying: 0,
+        oldestPendingSeconds: null,
+        unresolvedDeadLetters: 1,
+      },
+    ],
+  })
+})
+
+test('status as a table lines up in Korean', async () => {
+  const { stdout, stderr } = await cli('status', '--lang', 'ko')
+  expect(stdout.split('\n')).toEqual([
+    '이벤트: 1건',
+    '구독    상태  순서  대기 중  처리 중  재시도 예정  완료  데드  가장 오래된 대기  미해결',
+    'mailer  활성  -           0        0            0     0     1                 -       1',
+    '',
+  ])
+  expect(stderr).toContain('해결되지 않은 데드 레터: 1건')
+})
+
+test('dlq list and show tell everything about a dead letter, and let nothing drive the terminal', async () => {
+  const list = await cli('dlq', 'list', '--json')
+  expect(JSON.parse(list.stdout)).toMatchObject({
+    deadLetters: [
+      { id, subscription: 'mailer', eventType: 'OrderPlaced', errorCode: 'CARD_REFUSED', resolved: false },
+    ],
+    total: 1,
+    nextBefore: null,
+  })
+  expect(list.stdout).not.toContain('payload')
+
+  const shown = await cli('dlq', 'show', id, '--json')
+  expect(JSON.parse(shown.stdout)).toMatchObject({
+    id,
+    payload: hostilePayload,
+    attemptHistory: [{ attempt: 1 }],
+  })
+
+  const printed = await cli('dlq', 'show', id)
+  expect(printed.stdout).toContain('CARD_REFUSED: card refused')
+  expect(printed.stdout).toContain('한글')
+  for (const { stdout } of [list, shown, printed])
+    expect(stdout).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/)
+  expect(printed.stderr).toContain(`commitpost dlq retry ${id} --operator NAME`)
+})
+
+test('dlq list filters', async () => {
+  const count = async (...filter: readonly string[]): Promise<number> => {
+    const { stdout } = await cli('dlq', 'list', '--json', ...filter)
+    return (JSON.parse(stdout) as { deadLetters: unknown[] }).deadLetters.length
+  }
+  expect(await count('--subscription', 'mailer', '--type', 'OrderPlaced', '--error', 'CARD_REFUSED')).toBe(1)
+  expect(await count('--subscription', 'other')).toBe(0)
+  expect(await count('--type', 'OrderPaid')).toBe(0)
+  expect(await count('--error', 'TIMEOUT')).toBe(0)
+  expect(await count('--before', id)).toBe(0)
+  expect(await count('--resolved')).toBe(0)
+  expect((await cli('dlq', 'list', '--resolved')).stderr).toContain('There are no such dead letters.')
+})
+
+test('dlq retry delivers again and records who and why', async () => {
+  const { code, stdout } = await cli('dlq', 'retry', id, '--operator', '김철수', '--note', 'card replaced')
+  expect(code).toBe(0)
+  expect(stdout).toContain('김철수')
+  expect(await deliveryStates()).toEqual(['PENDING'])
+  expect(await operatorLog()).toEqual([{ operator: '김철수', action: 'retry', note: 'card replaced' }])
+
+  const resolved = await cli('dlq', 'list', '--all')
+  expect(resolved.stdout).toContain('resolved by 김철수')
+  const again = await cli('dlq', 'retry', id, '--operator', 'kim', '--json')
+  expect(again.code).toBe(1)
+  expect(JSON.parse(again.stderr)).toMatchObject({ error: { code: 'INVALID_STATE' } })
+})
+
+test('dlq resolve settles by hand and records who and how', async () => {
+  const { code, stdout } = await cli(
+    'dlq',
+    'resolve',
+    id,
+    '--operator',
+    'kim',
+    '--note',
+    'refunded by hand',
+    '--json',
+  )
+  expect(code).toBe(0)
+  expect(JSON.parse(stdout)).toEqual({ action: 'resolve', id, operator: 'kim', note: 'refunded by hand' })
+  expect(await deliveryStates()).toEqual(['DEAD'])
+  expect(await operatorLog()).toEqual([{ operator: 'kim', action: 'resolve', note: 'refunded by hand' }])
+})
+
+test.each([
+  { args: ['dlq', 'retry', 'ID'], missing: '--operator' },
+  { args: ['dlq', 'retry', 'ID', '--operator', '  '], missing: '--operator' },
+  { args: ['dlq', 'resolve', 'ID', '--operator', 'kim'], missing: '--note' },
+  { args: ['dlq', 'resolve', 'ID', '--note', 'x'], missing: '--operator' },
+  { args: ['pause', 'mailer'], missing: '--operator' },
+  { args: ['resume', 'mailer'], missing: '--operator' },
+])('$args without $missing is refused, and nothing changes', async ({ args, missing }) => {
+  const { code, stdout, stderr } = await cli(...args.map((arg) => (arg === 'ID' ? id : arg)))
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+  expect(stderr).toContain(`${missing} is missing`)
+  expect(await deliveryStates()).toEqual(['DEAD'])
+  expect(await operatorLog()).toEqual([])
+})
+
+test('pause and resume hold and release a subscription', async () => {
+  expect(await cli('pause', 'mailer', '--operator', 'kim')).toMatchObject({ code: 0 })
+  expect((await cli('status')).stdout).toMatch(/^mailer +active, paused /m)
+  expect(await cli('resume', 'mailer', '--operator', 'lee', '--lang', 'ko')).toMatchObject({
+    code: 0,
+    stdout: '"mailer" 구독을 재개했습니다 (운영자: lee).\n',
+  })
+  expect(await operatorLog()).toMatchObject([
+    { operator: 'kim', action: 'pause' },
+    { operator: 'lee', action: 'resume' },
+  ])
+})
+
+test('what does not exist is named, and the program ends with 1', async () => {
+  const letter = await cli('dlq', 'show', '999999', '--lang', 'ko')
+  expect(letter).toMatchObject({ code: 1, stdout: '' })
+  expect(letter.stderr).toContain('오류 (NOT_FOUND): 요청하신 대상이 없습니다.')
+  const subscription = await cli('pause', 'nobody', '--operator', 'kim')
+  expect(subscription.code).toBe(1)
+  expect(subscription.stderr).toContain('There is no subscription "nobody"')
+})

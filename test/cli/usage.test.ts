@@ -1,0 +1,106 @@
+import { expect, test } from 'vitest'
+import { COMMANDS } from '../../src/cli/commands.ts'
+import { globalOptions } from '../../src/cli/options.ts'
+import { runCli } from './support.ts'
+
+test('help lists every command and every common option, on the standard output', async () => {
+  const { code, stdout, stderr } = await runCli(['--help'])
+  expect(code).toBe(0)
+  expect(stderr).toBe('')
+  for (const { name } of COMMANDS) expect(stdout).toContain(`  ${name}`)
+  for (const name of Object.keys(globalOptions)) expect(stdout).toContain(`--${name}`)
+})
+
+test('every command explains itself in both languages', async () => {
+  for (const { name, options, summary } of COMMANDS) {
+    const [english, korean] = await Promise.all([
+      runCli([...name.split(' '), '--help']),
+      runCli(['help', ...name.split(' '), '--lang', 'ko']),
+    ])
+    expect(english.code, name).toBe(0)
+    expect(english.stdout).toContain(summary.en)
+    expect(korean.stdout).toContain(summary.ko)
+    expect(korean.stdout).toContain('사용법:')
+    for (const option of Object.keys(options)) expect(english.stdout).toContain(`--${option}`)
+  }
+})
+
+test('no option takes a value in one command and none in another', () => {
+  const kinds = new Map<string, Set<boolean>>()
+  for (const { options } of COMMANDS) {
+    for (const [name, { placeholder }] of Object.entries(options)) {
+      kinds.set(name, (kinds.get(name) ?? new Set()).add(placeholder === null))
+      expect(Object.keys(globalOptions)).not.toContain(name)
+    }
+  }
+  expect([...kinds].filter(([, kind]) => kind.size > 1)).toEqual([])
+})
+
+test('without a command the help goes to the standard error, and the program ends with 2', async () => {
+  const { code, stdout, stderr } = await runCli([])
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+  expect(stderr).toContain('dlq list')
+})
+
+test.each([
+  { args: ['statsu'], says: 'Did you mean "commitpost status"?' },
+  { args: ['dlq', 'lst'], says: 'Did you mean "commitpost dlq list"?' },
+  { args: ['dlq'], says: 'needs a command: "dlq list", "dlq show", "dlq retry", "dlq resolve"' },
+  { args: ['frobnicate'], says: 'There is no command "frobnicate".' },
+  { args: ['status', '--jsno'], says: 'Did you mean --json?' },
+  { args: ['status', '--schema'], says: '--schema needs a value: --schema NAME' },
+  { args: ['status', '--schema', '--debug'], says: '--schema needs a value' },
+  { args: ['status', '--json=yes'], says: '--json takes no value' },
+  { args: ['status', 'now'], says: '"now" is one argument too many' },
+  { args: ['status'], says: 'No database is named' },
+  { args: ['status', '--lang', 'fr'], says: '--lang must be en or ko, not "fr"' },
+  { args: ['migrate', 'sql', '--from', '-1'], says: '--from must be a whole number' },
+  { args: ['demo', '--for', 'long'], says: '--for must be a length of time' },
+  { args: ['demo', '--rate', '0/s'], says: '--rate must be a number per second' },
+  { args: ['dlq', 'show', 'abc'], says: '<id> must be a number as the list shows it' },
+])('$args is refused with 2 and says what is wrong', async ({ args, says }) => {
+  const { code, stdout, stderr } = await runCli(args)
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+  expect(stderr).toContain(says)
+  expect(stderr).toMatch(/See: commitpost .*--help/)
+})
+
+test('all problems of a call are reported together', async () => {
+  const { code, stderr } = await runCli(['dlq', 'retry', '--oprator', 'kim', '--note'])
+  expect(code).toBe(2)
+  expect(stderr).toContain('There is no option --oprator. Did you mean --operator?')
+  expect(stderr).toContain('--note needs a value')
+  expect(stderr).toContain('--operator is missing')
+})
+
+test('with --json a wrong call is one line of JSON', async () => {
+  const { code, stdout, stderr } = await runCli(['statsu', '--json'])
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+  expect(JSON.parse(stderr)).toEqual({
+    error: { code: 'USAGE', message: expect.stringContaining('Did you mean "commitpost status"?') },
+  })
+})
+
+test.each([
+  { env: { LANG: 'ko_KR.UTF-8' }, args: [], korean: true },
+  { env: { LANG: 'en_US.UTF-8', LC_ALL: 'ko_KR.UTF-8' }, args: [], korean: true },
+  { env: { LANG: 'ko_KR.UTF-8', LC_ALL: 'C' }, args: [], korean: false },
+  { env: { LANG: 'ko_KR.UTF-8' }, args: ['--lang', 'en'], korean: false },
+  { env: { LANG: 'en_US.UTF-8' }, args: ['--lang', 'ko'], korean: true },
+])('the language follows $env and $args', async ({ env, args, korean }) => {
+  const { stderr } = await runCli(['statsu', ...args], { env: env as unknown as Record<string, string> })
+  expect(stderr).toContain(korean ? '"statsu" 명령은 없습니다.' : 'There is no command "statsu".')
+})
+
+test('NO_COLOR wins over FORCE_COLOR', async () => {
+  const forced = await runCli(['--help'], { env: { FORCE_COLOR: '1' } })
+  const plain = await runCli(['--help'], { env: { FORCE_COLOR: '1', NO_COLOR: '1' } })
+  expect(forced.stdout).toContain('\u001b[1mUsage:\u001b[0m')
+  expect(plain.stdout).not.toContain('\u001b')
+})
+
+test('version tells the version of the package, also as --version', async () => {
+  const [one, other] = await Promise.all([runCli(['version', '--json']), runCli(['--version'])])
+  expect(JSON.parse(one.stdout)).toEqual({ version: other.stdout.trim() })
+  expect(other.stdout).toMatch(/^\d+\.\d+\.\d+/)
+})

@@ -1,0 +1,78 @@
+import { expect, test } from 'vitest'
+import { countStates, createFaultDatabase, historyOf, joined, workerOn } from '../support/fault-database.ts'
+import { eventually } from '../support/program.ts'
+import { publishSteps, stepOutbox, walks } from '../support/steps.ts'
+import type { SubscriptionConfig, WorkerConfig } from '../support/worker-config.ts'
+import { WorkerProcess } from '../support/worker-process.ts'
+
+/** Starts a worker again whenever it dies, as an orchestrator would. */
+class Supervisor implements AsyncDisposable {
+  readonly #config: WorkerConfig
+  #worker: WorkerProcess
+  #stopping = false
+  deaths = 0
+
+  constructor(config: WorkerConfig) {
+    this.#config = config
+    this.#worker = this.#start(1)
+  }
+
+  get worker(): WorkerProcess {
+    return this.#worker
+  }
+
+  #start(life: number): WorkerProcess {
+    const worker = new WorkerProcess({ ...this.#config, workerId: `life-${life}` })
+    void worker.ended.then(() => {
+      this.deaths += 1
+      if (!this.#stopping) this.#worker = this.#start(life + 1)
+    })
+    return worker
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stopping = true
+    await this.#worker.kill()
+  }
+}
+
+const subscriptions: readonly SubscriptionConfig[] = [
+  { name: 'unordered', maxAttempts: 2 },
+  { name: 'ordered', order: 'aggregate', onDead: 'continue', maxAttempts: 2 },
+]
+
+test.each(subscriptions)(
+  'E12 an event that kills its process ends as a dead letter, and no innocent one with it ($name)',
+  async (subscription) => {
+    await using database = await createFaultDatabase()
+    await using supervisor = new Supervisor(
+      workerOn(database, 'life', subscription, { handlers: { obeysPoison: true, takesMs: 10 } }),
+    )
+    await supervisor.worker.told('started')
+    await joined(database, subscription.name)
+    const all = walks(10, 6)
+    const poison = all[25]?.eventId ?? ''
+    const innocents = all.filter(({ eventId }) => eventId !== poison)
+    const outbox = stepOutbox(database.pool, database.schema)
+    await publishSteps(outbox, database.pool, all, { poison })
+
+    await eventually(
+      'the poison is dead and all others are done',
+      async () => {
+        const { DONE = 0, DEAD = 0, ...rest } = await countStates(database)
+        return DONE === innocents.length && DEAD === 1 && Object.keys(rest).length === 0
+      },
+      25_000,
+    )
+
+    const letters = await outbox.deadLetters.list()
+    expect(letters.map(({ eventId, errorCode }) => ({ eventId, errorCode }))).toEqual([
+      { eventId: poison, errorCode: 'CRASHED' },
+    ])
+    // Once among others, when nobody can tell whose fault it was, and then once per attempt.
+    expect(supervisor.deaths).toBe(3)
+    const { lost, phantoms, inversions } = await historyOf(database, innocents)
+    expect({ lost, phantoms }).toEqual({ lost: [], phantoms: [] })
+    if (subscription.order !== undefined) expect(inversions).toEqual([])
+  },
+)

@@ -1,0 +1,177 @@
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/testing/index.ts'
+import { allDone, createFaultDatabase, historyOf, joined, workerOn } from '../support/fault-database.ts'
+import { findPgbouncer, type Pgbouncer, startPgbouncer } from '../support/pgbouncer.ts'
+import { available } from '../support/servers.ts'
+import { startAll, stepWorker } from '../support/step-worker.ts'
+import { publishSteps, stepOutbox, walks } from '../support/steps.ts'
+import { WorkerProcess } from '../support/worker-process.ts'
+
+let server: EmbeddedPostgres
+let pooler: Pgbouncer
+let pool: pg.Pool
+
+/** What a connection to the server would carry over to the next client that gets it. */
+interface SessionState {
+  readonly settings: readonly string[]
+  readonly channels: readonly string[]
+  readonly advisory_locks: number
+  readonly prepared: number
+  readonly temporary: boolean
+}
+
+/** The pooler itself sets these to what each client asked for. */
+const KEPT_BY_POOLER = [
+  'application_name',
+  'client_encoding',
+  'DateStyle',
+  'standard_conforming_strings',
+  'TimeZone',
+]
+
+/** The state of every connection of the pooler: as many transactions at once as it has connections. */
+async function sessionStates(): Promise<readonly SessionState[]> {
+  const clients = await Promise.all(Array.from({ length: pooler.poolSize }, () => pool.connect()))
+  const states = await Promise.all(
+    clients.map(async (client) => {
+      await client.query('begin')
+      const { rows } = await client.query<SessionState>(
+        `select array(select name from pg_settings where source = 'session' and name <> all ($1)) as settings,
+                array(select pg_listening_channels()) as channels,
+                (select count(*)::int from pg_locks where locktype = 'advisory' and pid = pg_backend_pid()) as advisory_locks,
+                (select count(*)::int from pg_prepared_statements) as prepared,
+                pg_my_temp_schema() <> 0 as temporary`,
+        [KEPT_BY_POOLER],
+      )
+      return rows[0] as SessionState
+    }),
+  )
+  for (const client of clients) {
+    await client.query('commit')
+    client.release()
+  }
+  return states
+}
+
+const NOTHING: SessionState = { settings: [], channels: [], advisory_locks: 0, prepared: 0, temporary: false }
+
+describe.skipIf(!available('pgbouncer', findPgbouncer() !== null))(
+  'through pgbouncer in transaction mode',
+  () => {
+    beforeAll(async () => {
+      server = await startEmbeddedPostgres()
+      pooler = await startPgbouncer(server.url)
+      pool = new pg.Pool({ connectionString: pooler.url, max: 20 })
+      pool.on('error', () => undefined)
+    })
+
+    afterAll(async () => {
+      await pool.end()
+      await pooler.stop()
+      await server.stop()
+    })
+
+    test('E1 many publishers at once write their events, and none of those that rolled back', async () => {
+      await using database = await createFaultDatabase(server.url)
+      const outbox = stepOutbox(pool, database.schema)
+      const committed = walks(12, 20)
+      const publishPlainly = async (seq: number): Promise<void> => {
+        const client = await pool.connect()
+        await client.query('begin')
+        for (const { eventId, key } of committed.filter((event) => event.seq === seq)) {
+          await outbox.publish(client, 'StepTaken', { eventId, aggregateId: key, payload: { seq } })
+        }
+        await client.query('commit')
+        client.release()
+      }
+      const rollBack = outbox.inTransaction(pool, async (tx) => {
+        await outbox.publish(tx, 'StepTaken', { aggregateId: 'nobody', payload: { seq: 0 } })
+        throw new Error('on purpose')
+      })
+
+      await Promise.all([
+        expect(rollBack).rejects.toThrow('on purpose'),
+        ...Array.from({ length: 10 }, (_, seq) => publishPlainly(seq)),
+        publishSteps(outbox, pool, committed.slice(120), { perTransaction: 10 }),
+      ])
+
+      const { rows } = await database.pool.query<{ event_id: string }>(
+        `select event_id from ${database.schema}.outbox_event`,
+      )
+      expect(new Set(rows.map(({ event_id }) => event_id))).toEqual(
+        new Set(committed.map(({ eventId }) => eventId)),
+      )
+      expect(rows.length).toBe(committed.length)
+    })
+
+    test('E2 E9 U4 a whole worker works: lanes, heartbeats, and what a killed one left', async () => {
+      await using database = await createFaultDatabase(server.url)
+      const ordered = { name: 'ordered', order: 'aggregate' } as const
+      const through = { url: pooler.url }
+      await using victim = new WorkerProcess(
+        workerOn(database, 'victim', ordered, { ...through, handlers: { hold: true } }),
+      )
+      await victim.told('started')
+      await joined(database, ordered.name)
+      const committed = walks(10, 10)
+      await publishSteps(stepOutbox(pool, database.schema), pool, committed)
+      await victim.told('begun', 10)
+      await victim.kill()
+
+      // Its handlers take longer than its lease, so that only heartbeats can keep it.
+      await using heir = new WorkerProcess(
+        workerOn(
+          database,
+          'heir',
+          { ...ordered, concurrency: 100 },
+          { ...through, leaseMs: 300, handlers: { takesMs: 450 } },
+        ),
+      )
+      await allDone(database, committed.length, 40_000)
+
+      expect(await historyOf(database, committed)).toEqual({
+        lost: [],
+        phantoms: [],
+        inversions: [],
+        duplicates: [],
+      })
+      expect(
+        heir.of('recovered').length + heir.of('claimed').filter(({ suspects }) => suspects === 1).length,
+      ).toBeGreaterThan(0)
+      expect(heir.of('leaseLost')).toEqual([])
+    })
+
+    test('a worker that cannot listen says so and polls', async () => {
+      await using database = await createFaultDatabase(server.url)
+      const outbox = stepOutbox(pool, database.schema)
+      const polling = stepWorker(outbox, database, { polling: { pollMs: 50 } }, { listen: true })
+      await using _worker = polling.worker
+      await startAll(polling)
+      const committed = walks(5, 4)
+
+      await publishSteps(stepOutbox(database.pool, database.schema), database.pool, committed)
+      await allDone(database, committed.length)
+
+      expect(polling.of('error').map(({ during }) => during)).toContain('listen')
+    })
+
+    test('leaves nothing of a worker in the sessions that others get next', async () => {
+      await using database = await createFaultDatabase(server.url)
+      const outbox = stepOutbox(pool, database.schema)
+      const worker = stepWorker(
+        outbox,
+        database,
+        { ordered: { order: 'aggregate' }, unordered: {} },
+        { listen: true },
+      )
+      await startAll(worker)
+      const committed = walks(10, 10)
+      await publishSteps(outbox, pool, committed)
+      await allDone(database, committed.length * 2)
+      await worker.worker.stop()
+
+      expect(await sessionStates()).toEqual(Array.from({ length: pooler.poolSize }, () => NOTHING))
+    })
+  },
+)

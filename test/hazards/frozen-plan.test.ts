@@ -1,0 +1,113 @@
+import type pg from 'pg'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beat, claim, claimLanes, DONE, join, retryNow, settled, takeLanes } from '../store/contract/helpers.ts'
+import { explain, explainPrepared, mostRowsScanned, seqScans } from './plan.ts'
+import type { Sent } from './stepping-pool.ts'
+import { type Hazard, hazard, type SteppedWorker } from './support.ts'
+
+const LOADED = 100_000
+const LIMIT = 100
+const FEW = 5
+
+// The claim as one would write it first: find, update with a join, join the event. Its plan is the planner's to choose.
+const JOIN_CLAIM = `
+  with pick as (
+    select d.subscription_id, d.lane, d.id from outbox_delivery d
+     where d.subscription_id = $1::int and d.lane = 0 and d.status = 'PENDING' and not d.held
+     order by d.id limit $2::int for update skip locked),
+  claimed as (
+    update outbox_delivery d set status = 'PROCESSING', locked_by = 'w', locked_until = now(), lease_token = 1
+      from pick p where d.subscription_id = p.subscription_id and d.lane = p.lane and d.id = p.id
+    returning d.id, d.event_id)
+  select c.id, e.payload from claimed c join outbox_event e on e.event_id = c.event_id`
+
+/** The claim with a smaller limit: what goes wrong here goes wrong for every row. */
+const few = ({ values }: Sent): readonly unknown[] => values.map((value, index) => (index === 2 ? FEW : value))
+
+/** A connection that prepared both claims, and planned them once and for all. */
+async function prepareAll(h: Hazard, ours: Sent, setting: string): Promise<pg.Client> {
+  const client = await h.connect('prepared')
+  await client.query(`set plan_cache_mode = force_generic_plan; ${setting}`)
+  await client.query(`prepare ours as ${ours.text}`)
+  await client.query(`prepare joined as ${JOIN_CLAIM}`)
+  await explainPrepared(client, 'ours', few(ours))
+  await explainPrepared(client, 'joined', [ours.values[0], FEW])
+  return client
+}
+
+describe('a plan made while the tables were empty', () => {
+  let h: Hazard
+  let worker: SteppedWorker
+  let ours: Sent
+  let oursOfLanes: Sent
+  let frozen: pg.Client
+  let pinned: pg.Client
+
+  beforeAll(async () => {
+    h = await hazard()
+    worker = h.worker('w')
+    const sub = await join(worker.store, { name: 'unordered' })
+    const ordered = await join(worker.store, { name: 'ordered', orderBy: 'aggregate' })
+    // Nothing may tell the planner of the rows that are loaded below.
+    for (const table of ['outbox_event', 'outbox_delivery']) {
+      await h.db.pool.query(`alter table ${table} set (autovacuum_enabled = false)`)
+      await h.db.pool.query(`vacuum analyze ${table}`)
+    }
+    await claim(worker.store, sub, 'w', LIMIT)
+    ours = worker.pool.lastSent(/for update skip locked/)
+    await claimLanes(worker.store, ordered, 'w', await takeLanes(worker.store, ordered, 'w'), LIMIT)
+    oursOfLanes = worker.pool.lastSent(/parked as/)
+    frozen = await prepareAll(h, ours, '')
+    pinned = await prepareAll(h, ours, 'set enable_seqscan = off')
+    await h.db.pool.query(
+      `insert into outbox_event (stream, event_type, aggregate_type, aggregate_id, payload)
+       select 's', 't', 'thing', (n % 1000)::text, '{}' from generate_series(1, ${LOADED}) n`,
+    )
+  }, 60_000)
+
+  afterAll(async () => {
+    await h[Symbol.asyncDispose]()
+  })
+
+  test('is never made: no statement of a worker has a name', async () => {
+    const sub = await join(worker.store, { name: 'unordered' })
+    const [first, second] = await claim(worker.store, sub, 'w2', 2)
+    if (first === undefined || second === undefined) throw new Error('nothing was claimed')
+    await beat(worker.store, sub, 'w2', [first, second])
+    await worker.store.settle([settled(first, DONE), settled(second, retryNow)])
+    await worker.store.recover([sub.id])
+    expect(worker.pool.sent.length).toBeGreaterThan(20)
+    expect(worker.pool.sent.filter(({ name }) => name !== undefined)).toEqual([])
+  })
+
+  test('does not slow the claim, which is planned anew: it reads the rows it takes and no others', async () => {
+    const plan = await explain(await h.connect('explain'), ours)
+    expect(plan['Actual Rows']).toBe(LIMIT)
+    expect(seqScans(plan)).toEqual([])
+    expect(mostRowsScanned(plan)).toBeLessThanOrEqual(LIMIT)
+  })
+
+  test('does not slow the claim of lanes either', async () => {
+    const plan = await explain(await h.connect('explain'), oursOfLanes)
+    expect(plan['Actual Rows']).toBe(LIMIT)
+    expect(seqScans(plan).filter((table) => table === 'outbox_delivery' || table === 'outbox_event')).toEqual([])
+    expect(mostRowsScanned(plan)).toBeLessThanOrEqual(LIMIT)
+  })
+
+  test('would have the same claim read everything for every event, had the statement a name', async () => {
+    const plan = await explainPrepared(frozen, 'ours', few(ours))
+    expect(plan['Actual Rows']).toBe(FEW)
+    expect(seqScans(plan)).toContain('outbox_event')
+    expect(mostRowsScanned(plan)).toBeGreaterThanOrEqual(LOADED)
+  })
+
+  test('would hurt a claim by look-ups less where no whole table may be read, and one by joins as before', async () => {
+    const ofOurs = await explainPrepared(pinned, 'ours', few(ours))
+    expect(ofOurs['Actual Rows']).toBe(FEW)
+    expect(seqScans(ofOurs)).toEqual([])
+    expect(mostRowsScanned(ofOurs)).toBeLessThanOrEqual(FEW)
+    const ofJoins = await explainPrepared(pinned, 'joined', [ours.values[0], FEW])
+    expect(ofJoins['Actual Rows']).toBe(FEW)
+    expect(mostRowsScanned(ofJoins)).toBeGreaterThanOrEqual(LOADED)
+  })
+})

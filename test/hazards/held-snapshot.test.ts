@@ -1,0 +1,79 @@
+import { describe, expect, test } from 'vitest'
+import { ManualClock } from '../../src/runtime/manual-clock.ts'
+import { UNBOUNDED } from '../../src/store/postgres/low-water.ts'
+import { claim, claimLanes, DONE, join, settled, takeLanes } from '../store/contract/helpers.ts'
+import { eventually } from '../support/program.ts'
+import { explain, pages } from './plan.ts'
+import type { Sent } from './stepping-pool.ts'
+import { type Hazard, hazard, publish } from './support.ts'
+
+const DELIVERED = 20_000
+const FEW_PAGES = 100
+const MANY_PAGES = 500
+
+/** What a claim like the one that was sent reads, and the same without its bound: its last two values. */
+async function pagesOf(h: Hazard, sent: Sent): Promise<{ readonly bounded: number; readonly unbounded: number }> {
+  const client = await h.connect('explain')
+  const [subscriptionId, workerId, , ...rest] = sent.values
+  const values = [subscriptionId, workerId, 10, ...rest]
+  const unbounded = [...values.slice(0, -2), UNBOUNDED.position, UNBOUNDED.generation]
+  return {
+    bounded: pages(await explain(client, { text: sent.text, values })),
+    unbounded: pages(await explain(client, { text: sent.text, values: unbounded })),
+  }
+}
+
+/** Claims until the bound has moved past what was delivered: it waits for every transaction of the server. */
+async function sentWithBound(claimNothing: () => Promise<Sent>): Promise<Sent> {
+  let sent: Sent | null = null
+  await eventually('the bound moves past what was delivered', async () => {
+    sent = await claimNothing()
+    return Number(sent.values.at(-2)) > DELIVERED
+  })
+  if (sent === null) throw new Error('nothing was sent')
+  return sent
+}
+
+describe('a snapshot that somebody holds open', () => {
+  test('does not make claims read everything that was delivered since: they begin at the low-water bound', async () => {
+    await using h = await hazard()
+    const clock = new ManualClock()
+    const { store, pool } = h.worker('w', clock)
+    const plain = await join(store, { name: 'plain' })
+    const ordered = await join(store, { name: 'ordered', orderBy: 'aggregate' })
+    const lanes = await takeLanes(store, ordered, 'w')
+    await publish(h.db.pool, ['warm'])
+    const holder = await h.connect('holder')
+    await holder.query('begin isolation level repeatable read; select count(*) from outbox_delivery')
+    await h.db.pool.query(
+      `insert into outbox_event (stream, event_type, aggregate_type, aggregate_id, payload)
+       select 's', 't', 'thing', (n % 1000)::text, '{}' from generate_series(1, ${DELIVERED}) n`,
+    )
+    for (let claimed = 1; claimed > 0; ) {
+      // One refresh for each claim, and no pass without a bound in between.
+      await clock.advance(1_000)
+      const batch = [
+        ...(await claim(store, plain, 'w', 4_000)),
+        ...(await claimLanes(store, ordered, 'w', lanes, 4_000)),
+      ]
+      await store.settle(batch.map((delivery) => settled(delivery, DONE)))
+      claimed = batch.length
+    }
+    await publish(h.db.pool, ['new'])
+    const ofPlain = await sentWithBound(async () => {
+      await clock.advance(1_000)
+      await claim(store, plain, 'w', 0)
+      return pool.lastSent(/for update skip locked\) as rows/)
+    })
+    const ofLanes = await sentWithBound(async () => {
+      await clock.advance(1_000)
+      await claimLanes(store, ordered, 'w', lanes, 0)
+      return pool.lastSent(/parked as/)
+    })
+    for (const sent of [ofPlain, ofLanes]) {
+      const { bounded, unbounded } = await pagesOf(h, sent)
+      expect(bounded).toBeLessThan(FEW_PAGES)
+      expect(unbounded).toBeGreaterThan(MANY_PAGES)
+    }
+  })
+})
