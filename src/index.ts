@@ -55,7 +55,6 @@ export {
   type PooledTransaction,
   type TransactionPool,
 } from './publish/in-transaction.ts'
-export type { Transaction } from './publish/transaction.ts'
 export { type Clock, systemClock } from './runtime/clock.ts'
 export type { Duration } from './runtime/duration.ts'
 export {
@@ -82,6 +81,7 @@ export type { AttemptRecord, DeadLetter, DeadLetterQuery } from './store/dead-le
 export type { SubscriptionStatus } from './store/inspect-store.ts'
 export type { OutboxStore, WorkerStore } from './store/store.ts'
 export type { OrderBy, StartFrom } from './store/subscription-store.ts'
+export type { Transaction } from './store/transaction.ts'
 export {
   createOutboxRepository,
   type NewOutboxEntry,

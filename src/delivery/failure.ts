@@ -13,6 +13,7 @@ export type OwnFailureCode =
   | 'NON_RETRYABLE'
   | 'RETRY_LATER'
   | 'CRASHED'
+  | 'NO_SUBSCRIPTION'
 
 /**
  * The codes under which this library itself fails a delivery, and what each tells the person on call.
@@ -28,6 +29,7 @@ export const FAILURE_MEANINGS: Readonly<Record<OwnFailureCode, string>> = {
   NON_RETRYABLE: 'The handler said that trying again cannot help.',
   RETRY_LATER: 'The handler asked to be tried again later.',
   CRASHED: 'The worker vanished each time it ran this delivery, also when it ran alone.',
+  NO_SUBSCRIPTION: 'No subscription takes this event; it was set aside because the worker was told to.',
 }
 
 /** An error as it will be stored, and what it says about trying again. */

@@ -1,4 +1,5 @@
-import type { EventHeaders, OutboxEvent } from '../event/event.ts'
+import type { OutboxEvent } from '../event/event.ts'
+import { traceIdOf } from '../event/trace-context.ts'
 import { type Clock, systemClock } from '../runtime/clock.ts'
 import { describeError } from '../runtime/text.ts'
 
@@ -77,11 +78,4 @@ export function eventFields(event: OutboxEvent): EventFields {
     aggregateType: event.aggregateType,
     aggregateId: event.aggregateId,
   }
-}
-
-const TRACEPARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}/
-
-/** The trace an event belongs to: its header `traceId`, else that of a W3C `traceparent`, else null. */
-export function traceIdOf(headers: EventHeaders): string | null {
-  return headers['traceId'] ?? TRACEPARENT.exec(headers['traceparent'] ?? '')?.[1] ?? null
 }

@@ -2,7 +2,7 @@ import { type Clock, systemClock } from '../runtime/clock.ts'
 import { CommitpostError, InvalidOptionsError, UnknownOutcomeError } from '../runtime/errors.ts'
 import { property } from '../runtime/property.ts'
 import { type Random, systemRandom } from '../runtime/random.ts'
-import type { Transaction } from './transaction.ts'
+import type { Transaction } from '../store/transaction.ts'
 
 /** A client taken from a pool: what `pg` hands out fits. */
 export interface PooledTransaction extends Transaction {

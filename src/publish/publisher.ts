@@ -7,7 +7,7 @@ import { type Ids, normaliseUuid, systemIds } from '../runtime/ids.ts'
 import type { OnDuplicate, PublishStore } from '../store/publish-store.ts'
 import { type BuildParts, buildEvent, type GivenEvent } from './build-event.ts'
 import type { EventBus } from './event-bus.ts'
-import { assertTransactionHandle } from './transaction.ts'
+import { assertTransactionHandle } from './transaction-handle.ts'
 
 /** What a publisher is made of. */
 export interface PublisherOptions<C extends Catalogue, Tx> {

@@ -20,8 +20,11 @@ export interface Backlog<Delivery extends ClaimedDelivery> {
   offer(batch: readonly Held<Delivery>[], claim: number): readonly GivenBack<Delivery>[]
   /** The next that may start, marked as running; null if there is none. */
   next(): Held<Delivery> | null
-  /** Takes in one that its caller runs by itself, before all others of its key. */
-  adopt(held: Held<Delivery>): void
+  /**
+   * Takes in a suspect that its caller runs by itself, before all others of its key. False when it may not run yet,
+   * because something earlier of its key is in hand or on its way back.
+   */
+  adopt(held: Held<Delivery>, claim: number): boolean
   /** Takes note of how a running one ended. Returns what may not run because of it. */
   ended(held: Held<Delivery>, settlement: Settlement): readonly GivenBack<Delivery>[]
   /** Takes note that settlements are written; `lost` ones were not. */
@@ -42,6 +45,9 @@ export interface Losses<Delivery extends ClaimedDelivery> {
 
 /** Given back at once, for anybody. */
 export const RELEASE_NOW: Settlement = { kind: 'release', delayMs: 0 }
+
+/** Given back to be claimed again a little later, when what stands before it has moved on. */
+export const RELEASE_SOON: Settlement = { kind: 'release', delayMs: 1_000 }
 
 /** Given back to wait behind an earlier event of its key. */
 export const PARK: Settlement = { kind: 'park' }

@@ -38,7 +38,9 @@ export class FifoBacklog<Delivery extends ClaimedDelivery = ClaimedDelivery> imp
     return held
   }
 
-  adopt(): void {}
+  adopt(): boolean {
+    return true
+  }
 
   ended(): readonly GivenBack<Delivery>[] {
     return []

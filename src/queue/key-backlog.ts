@@ -64,10 +64,18 @@ export class KeyBacklog implements Backlog<LaneDelivery> {
     return null
   }
 
-  adopt(held: HeldOfKey): void {
+  adopt(held: HeldOfKey, claim: number): boolean {
+    this.#ledger.claimReturned(claim)
+    const mayRun = !this.#ledger.overtakes(held) && !this.#hasEarlier(held)
+    this.#ledger.claimJudged()
+    if (!mayRun) {
+      this.#ledger.add(held)
+      return false
+    }
     const state = this.#stateOf(held.delivery.key)
     state.running = held
     this.#ready.delete(state)
+    return true
   }
 
   ended(held: HeldOfKey, settlement: Settlement): Returned {
@@ -106,6 +114,13 @@ export class KeyBacklog implements Backlog<LaneDelivery> {
   close(): Returned {
     this.#closed = true
     return [...this.#keys.values()].flatMap((state) => this.#empty(state, RELEASE_NOW))
+  }
+
+  #hasEarlier(held: HeldOfKey): boolean {
+    const state = this.#keys.get(held.delivery.key)
+    if (state === undefined) return false
+    const [first] = state.waiting
+    return state.running !== null || (first !== undefined && isAfter(held, first))
   }
 
   #enqueue(held: HeldOfKey): void {

@@ -44,7 +44,6 @@ export class LaneSource implements DeliverySource<LaneDelivery> {
   readonly #lanes = new Map<number, Lane>()
   #shareAtMs = Number.NEGATIVE_INFINITY
   #turn = 0
-  #suspectsUnderWay = 0
 
   constructor(parts: LaneSourceParts) {
     this.#parts = parts
@@ -75,7 +74,6 @@ export class LaneSource implements DeliverySource<LaneDelivery> {
     const lanes = this.#inTurn()
     const confirmedAtMs = this.#confirmedAtMs(lanes)
     if (lanes.length === 0) return { deliveries: [], confirmedAtMs }
-    this.#suspectsUnderWay += 1
     try {
       const request = { ...this.#parts.options, limit: 1, lanes: lanes.map(toHeldLane) }
       const suspect = await this.#parts.store.claimSuspect(request)
@@ -83,8 +81,6 @@ export class LaneSource implements DeliverySource<LaneDelivery> {
     } catch (error) {
       this.#drain(lanes)
       throw error
-    } finally {
-      this.#suspectsUnderWay -= 1
     }
   }
 
@@ -135,8 +131,6 @@ export class LaneSource implements DeliverySource<LaneDelivery> {
   }
 
   async #giveBackDrained(): Promise<void> {
-    // The answer to a claim under way may put something into a lane that looks empty.
-    if (this.#suspectsUnderWay > 0) return
     const drained = [...this.#lanes.values()].filter(
       (lane) => lane.draining && this.#parts.countInHand(lane.lane) === 0,
     )

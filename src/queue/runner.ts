@@ -1,11 +1,12 @@
 import type { ClaimedDelivery, DeliveryKey, DeliveryOutcome, Settlement } from '../delivery/delivery.ts'
 import { LeaseLostError } from '../runtime/errors.ts'
 import type { LaneDelivery, SettleReport } from '../store/queue-store.ts'
-import { type GivenBack, RELEASE_NOW } from './backlog.ts'
+import { type GivenBack, RELEASE_NOW, RELEASE_SOON } from './backlog.ts'
 import { ClaimLoop } from './claim-loop.ts'
 import type { Load } from './claim-size.ts'
 import { Executor } from './executor.ts'
 import { type Held, keyText } from './hand.ts'
+import { Mutex } from './mutex.ts'
 import { type Ended, tellSettled } from './report.ts'
 import type { RunnerParts } from './runner-parts.ts'
 import type { OwnedLane } from './source.ts'
@@ -18,6 +19,8 @@ export class Runner<Delivery extends ClaimedDelivery = ClaimedDelivery> {
   readonly #parts: RunnerParts<Delivery>
   readonly #executor: Executor<Delivery>
   readonly #claims: ClaimLoop
+  /** One claim at a time, so that what is in hand is known when the next one comes in. */
+  readonly #taking = new Mutex()
   readonly #whenIdle: (() => void)[] = []
   #solos = 0
   #released = 0
@@ -37,8 +40,8 @@ export class Runner<Delivery extends ClaimedDelivery = ClaimedDelivery> {
     })
     this.#claims = new ClaimLoop({
       ...parts,
-      tend: () => parts.source.tend(),
-      claim: (limit) => this.#claim(limit),
+      tend: () => this.#taking.run(() => parts.source.tend()),
+      claim: (limit) => this.#taking.run(() => this.#claim(limit)),
       load: () => this.#load(),
       takeSample: () => this.#executor.takeSample(),
       onOutage: (error) => this.#fault('claim', error),
@@ -110,16 +113,11 @@ export class Runner<Delivery extends ClaimedDelivery = ClaimedDelivery> {
 
   /** Claims one suspect and runs it; the caller sees to it that nothing else runs. False when there was none. */
   async runSuspect(): Promise<boolean> {
-    const { source, hand, clock, results } = this.#parts
     if (this.#stopping) return false
-    const sentAtMs = clock.monotonicMs()
-    const { deliveries, confirmedAtMs } = await source.takeSuspect()
-    // Of an unordered subscription it has a key of no meaning; of an ordered one it is the runner's own kind.
-    const [held] = hand.take(deliveries as readonly (LaneDelivery & Delivery)[], confirmedAtMs)
-    if (held === undefined) return false
-    this.#tellClaimed(1, 1, clock.monotonicMs() - sentAtMs)
-    await this.#runAlone(held)
-    await results.flush()
+    const held = await this.#taking.run(() => this.#takeSuspect())
+    if (held === null) return false
+    if (held !== 'not yet') await this.#runAlone(held)
+    await this.#parts.results.flush()
     this.#executor.pump()
     return true
   }
@@ -189,9 +187,28 @@ export class Runner<Delivery extends ClaimedDelivery = ClaimedDelivery> {
     }
   }
 
+  async #takeSuspect(): Promise<Held<Delivery> | 'not yet' | null> {
+    const { source, hand, backlog, clock } = this.#parts
+    const claim = backlog.claimSent()
+    const sentAtMs = clock.monotonicMs()
+    const { deliveries, confirmedAtMs } = await source.takeSuspect().catch((error: unknown) => {
+      backlog.offer([], claim)
+      throw error
+    })
+    // Of an unordered subscription it has a key of no meaning; of an ordered one it is the runner's own kind.
+    const [held] = hand.take(deliveries as readonly (LaneDelivery & Delivery)[], confirmedAtMs)
+    if (held === undefined) {
+      backlog.offer([], claim)
+      return null
+    }
+    this.#tellClaimed(1, 1, clock.monotonicMs() - sentAtMs)
+    if (backlog.adopt(held, claim)) return held
+    this.#giveBack([{ held, settlement: RELEASE_SOON }])
+    return 'not yet'
+  }
+
   async #runAlone(held: Held<Delivery>): Promise<void> {
-    const { backlog, handlers, clock } = this.#parts
-    backlog.adopt(held)
+    const { handlers, clock } = this.#parts
     this.#solos += 1
     const startedMs = clock.monotonicMs()
     const outcome = await handlers.dispatch(held.delivery)

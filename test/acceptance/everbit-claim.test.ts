@@ -67,7 +67,7 @@ describe('claims of everbit', () => {
 
   test('E2 the claim is committed before its handler runs, and no transaction is open meanwhile', async () => {
     await using everbit = await openEverbit()
-    const { happened, happen } = signal()
+    const handled = signal()
     await everbit.run(
       [
         subscription('order-executor', {
@@ -82,7 +82,7 @@ describe('claims of everbit', () => {
               // Polling goes on beside this handler; a claim transaction of its own would never end.
               await eventually('no lock is held', async () => !(await isLocked(everbit, event.eventId)))
               expect(ctx.lease).not.toBeNull()
-              happen()
+              handled.happen()
             },
           },
         }),
@@ -90,7 +90,7 @@ describe('claims of everbit', () => {
       { workerId: 'order-executor-worker' },
     )
     const [eventId = ''] = await publishCommands(everbit, 1)
-    await happened
+    await handled.happened
     await everbit.untilStatus(eventId, 'DONE')
     expect(everbit.toldOf('retried')).toEqual([])
   })

@@ -12,6 +12,11 @@ type EverbitSubscription = Subscription<EverbitEvents, PgTransaction>
 interface ExchangeOptions {
   readonly url: string
   readonly timeoutMs?: number
+  /**
+   * False leaves it to the worker to write down that the command is done.
+   * @default true: in the transaction that writes the outcome
+   */
+  readonly completes?: boolean
 }
 
 interface OrderAttempt {
@@ -47,7 +52,7 @@ export function orderExecutor(
           if (outcome === 'ACKED' || outcome === 'UNKNOWN') {
             await ctx.publish(tx, type[outcome], { aggregateId: identifier, payload: { identifier } })
           }
-          await ctx.complete(tx)
+          if (exchange.completes !== false) await ctx.complete(tx)
         })
         if (outcome === 'PREPARED') throw new Error('the exchange could not be reached')
       },

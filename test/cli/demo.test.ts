@@ -87,7 +87,7 @@ test('a second Ctrl-C ends it at once, and its server with it', { timeout: 90_00
   const { rows } = await client.query(
     `select split_part(pg_read_file('postmaster.pid'), e'\\n', 1)::integer as pid`,
   )
-  const cut = new Promise((resolve) => client.on('end', resolve))
+  const cut = new Promise<void>((resolve) => client.on('end', resolve))
   demo.signal('SIGINT')
   await demo.line('"draining"')
   demo.signal('SIGINT')
@@ -154,6 +154,21 @@ test('the journal measures first attempts only', async () => {
   await clock.advance(1_000)
   journal.handled('event', 2)
   expect(journal.latency()).toEqual({ p50: 30, p99: 30 })
+})
+
+test('the journal tells the last moments apart from the whole run', async () => {
+  const clock = new ManualClock()
+  const journal = new Journal(clock, 1)
+  const deliver = async (number: number, ms: number): Promise<void> => {
+    journal.written([`event-${number}`])
+    await clock.advance(ms)
+    journal.arrived(`event-${number}`, 1)
+    journal.handled(`event-${number}`, 1)
+  }
+  expect(journal.recentLatency()).toEqual({ p50: null, p99: null })
+  for (let number = 0; number < 600; number += 1) await deliver(number, number < 100 ? 900 : 10)
+  expect(journal.latency()).toEqual({ p50: 10, p99: 900 })
+  expect(journal.recentLatency()).toEqual({ p50: 10, p99: 10 })
 })
 
 test('selling keeps to its rate', async () => {

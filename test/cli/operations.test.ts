@@ -83,10 +83,12 @@ test('dlq list and show tell everything about a dead letter, and let nothing dri
   })
 
   const printed = await cli('dlq', 'show', id)
-  expect(printed.stdout).toContain('CARD_REFUSED: card refused')
+  expect(printed.stdout).toContain('CARD_REFUSED: NonRetryableError: card refused, ask password=***')
   expect(printed.stdout).toContain('한글')
-  for (const { stdout } of [list, shown, printed])
+  for (const { stdout } of [list, shown, printed]) {
     expect(stdout).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/)
+    expect(stdout).not.toContain('hunter2')
+  }
   expect(printed.stderr).toContain(`commitpost dlq retry ${id} --operator NAME`)
 })
 

@@ -129,7 +129,7 @@ export async function makeDeadLetter({ pool, schema }: TestDatabase): Promise<st
     ],
     { observers: [({ kind }) => (kind === 'dead' ? tell() : undefined)] },
   )
-  await worker.start()
+  await worker.active()
   await outbox.inTransaction(pool, (tx) =>
     outbox.publish(tx, 'OrderPlaced', { aggregateId: 7, payload: hostilePayload }),
   )

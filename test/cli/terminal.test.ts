@@ -45,7 +45,7 @@ test.each([
   { isTTY: true, env: { FORCE_COLOR: '1', NO_COLOR: '1' }, coloured: false },
   { isTTY: true, env: { TERM: 'dumb' }, coloured: false },
 ])('colours with %o', ({ isTTY, env, coloured }) => {
-  const { terminal } = record(isTTY, env as Record<string, string>)
+  const { terminal } = record(isTTY, env)
   expect(terminal.style('good', 'fine')).toBe(coloured ? '\u001b[32mfine\u001b[0m' : 'fine')
 })
 

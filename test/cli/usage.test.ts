@@ -1,6 +1,9 @@
 import { expect, test } from 'vitest'
 import { COMMANDS } from '../../src/cli/commands.ts'
+import { commandHelp } from '../../src/cli/help.ts'
+import { messagesIn } from '../../src/cli/messages/dictionaries.ts'
 import { globalOptions } from '../../src/cli/options.ts'
+import type { Style } from '../../src/cli/terminal.ts'
 import { runCli } from './support.ts'
 
 test('help lists every command and every common option, on the standard output', async () => {
@@ -11,18 +14,31 @@ test('help lists every command and every common option, on the standard output',
   for (const name of Object.keys(globalOptions)) expect(stdout).toContain(`--${name}`)
 })
 
-test('every command explains itself in both languages', async () => {
-  for (const { name, options, summary } of COMMANDS) {
-    const [english, korean] = await Promise.all([
-      runCli([...name.split(' '), '--help']),
-      runCli(['help', ...name.split(' '), '--lang', 'ko']),
-    ])
-    expect(english.code, name).toBe(0)
-    expect(english.stdout).toContain(summary.en)
-    expect(korean.stdout).toContain(summary.ko)
-    expect(korean.stdout).toContain('사용법:')
-    for (const option of Object.keys(options)) expect(english.stdout).toContain(`--${option}`)
+test.each(['en', 'ko'] as const)('every command explains itself and its options (%s)', (language) => {
+  const parts = {
+    terminal: { style: (_: Style, text: string) => text },
+    language,
+    messages: messagesIn(language),
   }
+  for (const command of COMMANDS) {
+    const help = commandHelp(command, parts)
+    expect(help).toContain(`commitpost ${command.name}`)
+    expect(help).toContain(command.summary[language])
+    for (const [name, { summary }] of Object.entries(command.options)) {
+      expect(help).toContain(`--${name}`)
+      expect(help).toContain(summary[language])
+    }
+  }
+})
+
+test.each([
+  ['dlq', 'retry', '--help', '--lang', 'ko'],
+  ['help', 'dlq', 'retry', '--lang', 'ko'],
+  ['--lang', 'ko', '-h', 'dlq', 'retry', '--json'],
+])('help can be asked for as %s %s %s %s', async (...args) => {
+  const { code, stdout } = await runCli(args)
+  expect(code).toBe(0)
+  expect(stdout).toContain('사용법: commitpost dlq retry <id> [options]')
 })
 
 test('no option takes a value in one command and none in another', () => {

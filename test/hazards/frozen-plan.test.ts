@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { beat, claim, claimLanes, DONE, join, retryNow, settled, takeLanes } from '../store/contract/helpers.ts'
 import { explain, explainPrepared, mostRowsScanned, seqScans } from './plan.ts'
 import type { Sent } from './stepping-pool.ts'
-import { type Hazard, hazard, type SteppedWorker } from './support.ts'
+import { type Hazard, hazard, publishMany, type SteppedWorker } from './support.ts'
 
 const LOADED = 100_000
 const LIMIT = 100
@@ -59,10 +59,7 @@ describe('a plan made while the tables were empty', () => {
     oursOfLanes = worker.pool.lastSent(/parked as/)
     frozen = await prepareAll(h, ours, '')
     pinned = await prepareAll(h, ours, 'set enable_seqscan = off')
-    await h.db.pool.query(
-      `insert into outbox_event (stream, event_type, aggregate_type, aggregate_id, payload)
-       select 's', 't', 'thing', (n % 1000)::text, '{}' from generate_series(1, ${LOADED}) n`,
-    )
+    await publishMany(h, LOADED, 'n % 1000')
   }, 60_000)
 
   afterAll(async () => {

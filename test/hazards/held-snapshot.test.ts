@@ -5,7 +5,7 @@ import { claim, claimLanes, DONE, join, settled, takeLanes } from '../store/cont
 import { eventually } from '../support/program.ts'
 import { explain, pages } from './plan.ts'
 import type { Sent } from './stepping-pool.ts'
-import { type Hazard, hazard, publish } from './support.ts'
+import { type Hazard, hazard, publish, publishMany } from './support.ts'
 
 const DELIVERED = 20_000
 const FEW_PAGES = 100
@@ -45,16 +45,13 @@ describe('a snapshot that somebody holds open', () => {
     await publish(h.db.pool, ['warm'])
     const holder = await h.connect('holder')
     await holder.query('begin isolation level repeatable read; select count(*) from outbox_delivery')
-    await h.db.pool.query(
-      `insert into outbox_event (stream, event_type, aggregate_type, aggregate_id, payload)
-       select 's', 't', 'thing', (n % 1000)::text, '{}' from generate_series(1, ${DELIVERED}) n`,
-    )
+    await publishMany(h, DELIVERED, 'n % 1000')
     for (let claimed = 1; claimed > 0; ) {
       // One refresh for each claim, and no pass without a bound in between.
       await clock.advance(1_000)
       const batch = [
-        ...(await claim(store, plain, 'w', 4_000)),
-        ...(await claimLanes(store, ordered, 'w', lanes, 4_000)),
+        ...(await claim(store, plain, 'w', 2_000)),
+        ...(await claimLanes(store, ordered, 'w', lanes, 2_000)),
       ]
       await store.settle(batch.map((delivery) => settled(delivery, DONE)))
       claimed = batch.length

@@ -26,6 +26,8 @@ interface Pending {
 /** A pool that remembers every statement and stops before those it is told to. */
 export class SteppingPool implements PgPool {
   readonly sent: Sent[] = []
+  /** What is sent instead of a statement: for a variant without its cure. */
+  rewrite: (text: string) => string = (text) => text
   readonly #pool: pg.Pool
   readonly #holds: Pending[] = []
 
@@ -59,7 +61,8 @@ export class SteppingPool implements PgPool {
     const client = await this.#pool.connect()
     const query = async (first: string | PgQueryConfig, values?: unknown[]): Promise<unknown> => {
       await this.#note(first, values)
-      return typeof first === 'string' ? client.query(first, values) : client.query(first)
+      if (typeof first === 'string') return client.query(first, values)
+      return client.query({ ...first, text: this.rewrite(first.text) })
     }
     return { query: query as PgPoolClient['query'], release: (destroy) => client.release(destroy) }
   }

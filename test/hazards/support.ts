@@ -78,6 +78,21 @@ export async function publish(
   )
 }
 
+/**
+ * Publishes many events of few keys, `key` being an SQL expression of `n`. In short transactions: what registers on
+ * this server, in whichever test, waits for all that are open.
+ */
+export async function publishMany({ db }: Hazard, count: number, key: string): Promise<void> {
+  const step = 1_000
+  for (let from = 1; from <= count; from += step) {
+    await db.pool.query(
+      `insert into outbox_event (stream, event_type, aggregate_type, aggregate_id, payload)
+       select 'things', 'ThingHappened', 'thing', (${key})::text, '{}'
+         from generate_series(${from}, ${Math.min(count, from + step - 1)}) as n`,
+    )
+  }
+}
+
 /** The leases of a worker end now, as if its time had passed on the database's clock. */
 export async function lapse(db: OutboxDatabase, workerId: string): Promise<void> {
   await db.pool.query(

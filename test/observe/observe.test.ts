@@ -5,7 +5,6 @@ import {
   jsonLineLogger,
   type Logger,
   silentLogger,
-  traceIdOf,
   withFields,
 } from '../../src/observe/logger.ts'
 import { combineObservers, ignoreWorkerEvents, type WorkerEvent } from '../../src/observe/worker-events.ts'
@@ -54,13 +53,6 @@ describe('the log of a worker', () => {
       aggregateType: 'order',
       aggregateId: '42',
     })
-  })
-
-  test('E15 the trace id comes from its own header or from traceparent', () => {
-    const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
-    expect(traceIdOf({ traceparent })).toBe('0af7651916cd43dd8448eb211c80319c')
-    expect(traceIdOf({ traceId: 'mine', traceparent })).toBe('mine')
-    expect(traceIdOf({ traceparent: 'nonsense' })).toBeNull()
   })
 
   test('failures are warnings while there is hope and errors when there is none', () => {

@@ -5,9 +5,9 @@ import {
   type PooledTransaction,
   type TransactionPool,
 } from '../../src/publish/in-transaction.ts'
-import type { QueryResult, Transaction } from '../../src/publish/transaction.ts'
 import type { Clock } from '../../src/runtime/clock.ts'
 import { InvalidOptionsError, UnknownOutcomeError } from '../../src/runtime/errors.ts'
+import type { QueryResult, Transaction } from '../../src/store/transaction.ts'
 
 type Answer = QueryResult | Error
 

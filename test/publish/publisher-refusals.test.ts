@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { PublishInput } from '../../src/publish/event-bus.ts'
-import type { Transaction } from '../../src/publish/transaction.ts'
 import { InvalidOptionsError, NotInTransactionError } from '../../src/runtime/errors.ts'
+import type { Transaction } from '../../src/store/transaction.ts'
 import { problemsOf, setup, tx } from './support.ts'
 
 describe('what is refused before anything is written', () => {

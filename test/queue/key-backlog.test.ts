@@ -103,7 +103,9 @@ describe('a backlog by key', () => {
     backlog.next()
     backlog.ended(batch[0] ?? heldAt(0), RETRY)
     const underWay = backlog.claimSent()
-    expect(backlog.offer([heldAt(1, { key: 'a', wasHeld: true }), heldAt(2, { key: 'a' })], underWay)).toEqual([])
+    expect(
+      backlog.offer([heldAt(1, { key: 'a', wasHeld: true }), heldAt(2, { key: 'a' })], underWay),
+    ).toEqual([])
     expect(takeAll(backlog)).toEqual([1])
   })
 
@@ -131,10 +133,21 @@ describe('a backlog by key', () => {
     const backlog = new KeyBacklog('block')
     claim(backlog, 'a', 2, 3)
     const suspect = heldAt(1, { key: 'a', wasHeld: true, suspect: true })
-    backlog.adopt(suspect)
+    expect(backlog.adopt(suspect, backlog.claimSent())).toBe(true)
     expect(backlog.next()).toBeNull()
     backlog.ended(suspect, DONE)
     expect(takeAll(backlog)).toEqual([2])
+  })
+
+  test('does not adopt a suspect while something earlier of its key is in hand or on its way back', () => {
+    const backlog = new KeyBacklog('block')
+    const { batch } = claim(backlog, 'a', 1)
+    const suspect = heldAt(2, { key: 'a', wasHeld: true, suspect: true })
+    expect(backlog.adopt(suspect, backlog.claimSent())).toBe(false)
+    backlog.next()
+    expect(backlog.adopt(suspect, backlog.claimSent())).toBe(false)
+    backlog.ended(batch[0] ?? heldAt(0), RETRY)
+    expect(backlog.adopt(suspect, backlog.claimSent())).toBe(false)
   })
 
   test('stops a key whose event turned out to be lost after it was done', () => {

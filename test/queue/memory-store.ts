@@ -109,7 +109,7 @@ export class MemoryStore implements WorkerStore {
 
   heartbeat(request: HeartbeatRequest): Promise<HeartbeatReport> {
     return this.#run('heartbeat', () => {
-      this.tables.workers.add(request.workerId)
+      this.tables.workers.set(request.workerId, this.tables.now + request.leaseMs)
       const lostLanes = request.lanes.filter(({ lane, epoch }) => {
         const row = this.tables.lanes[lane]
         if (row === undefined || String(row.epoch) !== epoch || row.untilMs <= this.tables.now) return true
@@ -149,8 +149,9 @@ export class MemoryStore implements WorkerStore {
     readonly fairShare: number
   }> {
     return this.#run('takeLanes', () => {
-      this.tables.workers.add(request.workerId)
-      const fairShare = Math.ceil(this.tables.lanes.length / this.tables.workers.size)
+      const fairShare = Math.ceil(
+        this.tables.lanes.length / Math.max(1, this.tables.liveWorkers(request.workerId)),
+      )
       const taken: HeldLane[] = []
       this.tables.lanes.forEach((row, lane) => {
         if (request.held + taken.length >= fairShare || row.untilMs >= this.tables.now) return

@@ -29,7 +29,8 @@ export interface LaneRow {
 export class MemoryTables {
   readonly rows: Row[] = []
   readonly lanes: LaneRow[] = []
-  readonly workers = new Set<string>()
+  /** Until when each worker counts as alive. */
+  readonly workers = new Map<string, number>()
   readonly clock: ManualClock
   maxAttempts = 5
   onDead: 'block' | 'continue' = 'block'
@@ -82,6 +83,10 @@ export class MemoryTables {
       const row = this.lanes[lane]
       return row !== undefined && String(row.epoch) === epoch && row.untilMs > this.now
     })
+  }
+
+  liveWorkers(self: string): number {
+    return [...this.workers].filter(([id, untilMs]) => id === self || untilMs > this.now).length
   }
 
   isDue(row: Row): boolean {

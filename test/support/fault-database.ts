@@ -88,12 +88,17 @@ export async function allDone(database: FaultDatabase, count: number, timeoutMs 
   )
 }
 
-/** What the checker says of the history so far. */
+/** What the checker says of the history so far: of all workers, or of one where several have subscriptions of their own. */
 export async function historyOf(
   { pool, schema }: FaultDatabase,
   committed: readonly PublishedEvent[],
+  worker?: string,
 ): Promise<HistoryReport> {
-  return checkHistory(committed, await readHistory(pool, schema))
+  const handled = await readHistory(pool, schema)
+  return checkHistory(
+    committed,
+    worker === undefined ? handled : handled.filter((event) => event.worker === worker),
+  )
 }
 
 /** How often something was handled. */

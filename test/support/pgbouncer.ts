@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { accessSync, constants } from 'node:fs'
+import { accessSync, closeSync, constants, openSync } from 'node:fs'
 import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -76,23 +76,28 @@ server_idle_timeout = 0
 }
 
 /** A shell waits for the end of its input, which comes with the end of this process, and ends the pooler then. */
-function spawnTied(pgbouncer: string, settings: string, log: string): ChildProcess {
-  const script = '"$1" "$2" >"$3" 2>&1 & read -r _; kill $!; wait'
-  const account = serverAccount()
-  return spawn('sh', ['-c', script, 'sh', pgbouncer, settings, log], {
-    ...account,
-    cwd: '/',
-    stdio: ['pipe', 'ignore', 'ignore'],
-  })
+function spawnTied(pgbouncer: string, settings: string, logFile: string): ChildProcess {
+  const script = '"$1" "$2" & read -r _; kill $!; wait'
+  const log = openSync(logFile, 'a')
+  try {
+    return spawn('sh', ['-c', script, 'sh', pgbouncer, settings], {
+      ...serverAccount(), // it refuses to run as root
+      cwd: '/',
+      stdio: ['pipe', log, log],
+    })
+  } finally {
+    closeSync(log)
+  }
 }
 
 function takesConnections(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1')
-    socket.once('connect', () => resolve(true))
+    socket.once('connect', () => {
+      socket.destroy()
+      resolve(true)
+    })
     socket.once('error', () => resolve(false))
-    socket.once('close', () => socket.destroy())
-    socket.once('connect', () => socket.destroy())
   })
 }
 

@@ -8,7 +8,7 @@ import type {
 } from '../../src/index.ts'
 import type { PgTransaction } from '../../src/store/postgres/index.ts'
 import { type FaultDatabase, LEASE_MS } from './fault-database.ts'
-import { recordHandled } from './history.ts'
+import { type PublishedEvent, recordHandled } from './history.ts'
 import { eventually } from './program.ts'
 import type { StepOutbox, steps } from './steps.ts'
 
@@ -16,7 +16,7 @@ type StepSubscription = Subscription<typeof steps, PgTransaction>
 
 /** How a subscription of steps differs from the default, and what its handlers do before they write history. */
 export interface StepWork extends Omit<SubscriptionOptions<typeof steps, PgTransaction>, 'on'> {
-  readonly before?: (seq: number) => Promise<void>
+  readonly before?: (step: PublishedEvent) => Promise<void>
 }
 
 /** A worker in this process, with everything it has told. */
@@ -61,7 +61,7 @@ function stepSubscription(
       on: {
         '*': async ({ eventId, aggregateId, payload }) => {
           const { seq } = payload as { readonly seq: number }
-          await before?.(seq)
+          await before?.({ eventId, key: aggregateId, seq })
           await recordHandled(pool, schema, { eventId, key: aggregateId, seq, worker })
         },
       },

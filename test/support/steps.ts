@@ -49,7 +49,7 @@ export interface PublishSteps {
   /** @default all of them */
   readonly perTransaction?: number
   /** Told of each transaction that failed, which is then run again. Without it, the first failure is thrown. */
-  readonly onFailure?: (error: unknown) => void
+  readonly onFailure?: (error: unknown) => void | Promise<void>
 }
 
 /** Publishes steps in order, in transactions of so many, each again under the same ids until it is known to be done. */
@@ -71,7 +71,7 @@ export async function publishSteps(
       first += perTransaction
     } catch (error) {
       if (onFailure === undefined) throw error
-      onFailure(error)
+      await onFailure(error)
     }
   }
 }

@@ -14,11 +14,11 @@ export class WorkerProcess implements AsyncDisposable {
   /** Everything it has told so far. */
   readonly lines: WorkerLine[] = []
   readonly ended: Promise<Ending>
+  readonly id: string
   readonly #program: Program
-  readonly #id: string
 
   constructor(config: WorkerConfig) {
-    this.#id = config.workerId
+    this.id = config.workerId
     this.#program = startProgram('fault-worker', [JSON.stringify(config)])
     this.#program.stdin.on('error', () => undefined) // it may be dead by the time it is told something
     const read = createInterface({ input: this.#program.stdout })
@@ -37,9 +37,9 @@ export class WorkerProcess implements AsyncDisposable {
 
   /** Waits until it has told so many of a kind. */
   async told(kind: string, count = 1): Promise<void> {
-    await eventually(`${this.#id} tells ${count} ${kind}`, () => {
+    await eventually(`${this.id} tells ${count} ${kind}`, () => {
       if (this.#program.exitCode !== null && this.of(kind).length < count)
-        throw new Error(`${this.#id} ended`)
+        throw new Error(`${this.id} ended`)
       return this.of(kind).length >= count
     })
   }

@@ -1,6 +1,7 @@
 import type { DeadLetter, DeadLetterQuery } from '../../store/dead-letter-store.ts'
 import { type Command, defineCommand, type Invocation } from '../command.ts'
 import { flag, type OptionSpec, rowNumber, text, type ValuesOf, wholeNumber } from '../option-spec.ts'
+import { redactedLetter } from '../redacted-letter.ts'
 import { safeLine } from '../text/safe.ts'
 import { renderTable } from '../text/table.ts'
 import { withReadyDatabase } from '../with-database.ts'
@@ -50,7 +51,7 @@ export const dlqListCommand: Command = defineCommand({
       const query = queryOf(values)
       // One more than asked for tells whether there is a next page.
       const found = await deadLetters.list({ ...query, limit: query.limit + 1 })
-      const letters = found.slice(0, query.limit)
+      const letters = found.slice(0, query.limit).map(redactedLetter)
       const total = await deadLetters.count(filterOf(query))
       const nextBefore = found.length > query.limit ? (letters.at(-1)?.id ?? null) : null
       if (globals.json) terminal.printJson({ deadLetters: letters.map(summaryOf), total, nextBefore })

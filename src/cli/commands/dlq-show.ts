@@ -1,6 +1,7 @@
 import type { DeadLetter } from '../../store/dead-letter-store.ts'
 import { type Command, defineCommand, type Invocation } from '../command.ts'
 import { deadLetterOperand } from '../operator-options.ts'
+import { redactedLetter } from '../redacted-letter.ts'
 import { safeBlock, safeJson, safeLine } from '../text/safe.ts'
 import { renderTable } from '../text/table.ts'
 import { displayWidth, pad } from '../text/width.ts'
@@ -18,7 +19,7 @@ export const dlqShowCommand: Command = defineCommand({
   run: (invocation) =>
     withReadyDatabase(invocation, async ({ deadLetters }) => {
       const { terminal, globals, values } = invocation
-      const letter = await deadLetters.show(values.id)
+      const letter = redactedLetter(await deadLetters.show(values.id))
       if (globals.json) terminal.printJson(letter)
       else printLetter(letter, invocation)
       return 0

@@ -1,6 +1,6 @@
 import type { TransactionPool } from '../../publish/in-transaction.ts'
-import type { Transaction } from '../../publish/transaction.ts'
 import type { OutboxStore } from '../../store/store.ts'
+import type { Transaction } from '../../store/transaction.ts'
 
 /** Which database the demo uses. */
 export interface DemoTarget {

@@ -22,6 +22,7 @@ interface OnItsWay {
 }
 
 const MOST_SAMPLES = 20_000
+const RECENT_SAMPLES = 500
 
 /** Remembers what was published and what arrived. */
 export class Journal {
@@ -78,14 +79,26 @@ export class Journal {
     if (event.arrivals >= this.#subscriptions) this.#onTheirWay.delete(eventId)
   }
 
+  /** Of the whole run, as far as it is remembered. */
   latency(): Latency {
-    const sorted = this.#samplesMs.toSorted((one, other) => one - other)
-    const at = (share: number): number | null => sorted[Math.floor((sorted.length - 1) * share)] ?? null
-    return { p50: at(0.5), p99: at(0.99) }
+    return percentiles(this.#samplesMs)
+  }
+
+  /** Of the last moments: what a start with cold connections costs is soon out of it. */
+  recentLatency(): Latency {
+    const first = this.#nextSample - RECENT_SAMPLES
+    const wrapped = first < 0 ? this.#samplesMs.slice(first + MOST_SAMPLES) : []
+    return percentiles([...wrapped, ...this.#samplesMs.slice(Math.max(0, first), this.#nextSample)])
   }
 
   #sample(ms: number): void {
     this.#samplesMs[this.#nextSample] = ms
     this.#nextSample = (this.#nextSample + 1) % MOST_SAMPLES
   }
+}
+
+function percentiles(samples: readonly number[]): Latency {
+  const sorted = samples.toSorted((one, other) => one - other)
+  const at = (share: number): number | null => sorted[Math.floor((sorted.length - 1) * share)] ?? null
+  return { p50: at(0.5), p99: at(0.99) }
 }

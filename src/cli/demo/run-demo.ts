@@ -140,7 +140,7 @@ function progressOf(statuses: readonly SubscriptionStatus[], journal: Journal): 
     pending: sum(({ counts }) => counts.PENDING + counts.PROCESSING),
     retrying: sum(({ retrying }) => retrying),
     dead: sum(({ counts }) => counts.DEAD),
-    latencyMs: journal.latency(),
+    latencyMs: journal.recentLatency(),
   }
 }
 

@@ -1,3 +1,4 @@
+import { linkSignals } from '../../runtime/abort.ts'
 import type { Clock } from '../../runtime/clock.ts'
 
 /** How the shop is kept busy. */
@@ -19,19 +20,24 @@ const MOST_AT_ONCE = 16
 export async function sellSteadily({ rate, clock, signal, sell }: SellOptions): Promise<void> {
   const inFlight = new Set<Promise<void>>()
   const failures: unknown[] = []
+  const closing = linkSignals(signal)
   const startOne = (): void => {
     const sale = sell()
-      .catch((error: unknown) => void failures.push(error))
+      .catch((error: unknown) => {
+        failures.push(error)
+        closing.abort()
+      })
       .finally(() => inFlight.delete(sale))
     inFlight.add(sale)
   }
   const beganMs = clock.monotonicMs()
   let started = 0
-  while (!signal.aborted && failures.length === 0) {
+  while (!closing.signal.aborted) {
     const due = 1 + Math.floor(((clock.monotonicMs() - beganMs) / 1_000) * rate)
     for (; started < due && inFlight.size < MOST_AT_ONCE; started += 1) startOne()
-    await clock.sleep(TICK_MS, signal)
+    await clock.sleep(TICK_MS, closing.signal)
   }
+  closing.unlink()
   await Promise.all(inFlight)
   if (failures.length > 0) throw failures[0]
 }

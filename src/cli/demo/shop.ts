@@ -1,7 +1,7 @@
 import type { Outbox } from '../../outbox.ts'
 import type { PooledTransaction, TransactionPool } from '../../publish/in-transaction.ts'
-import type { Transaction } from '../../publish/transaction.ts'
 import { textProperty } from '../../runtime/property.ts'
+import type { Transaction } from '../../store/transaction.ts'
 import type { OrderFacts, ShopCatalogue, ShopEvent } from './catalogue.ts'
 import type { Journal } from './journal.ts'
 import type { ShopStatements } from './statements.ts'

@@ -1,7 +1,7 @@
 import { CommitpostError, NotInTransactionError } from '../../runtime/errors.ts'
 import { property } from '../../runtime/property.ts'
+import type { Transaction } from '../transaction.ts'
 import { driverErrorOf } from './driver-error.ts'
-import type { PgTransaction } from './transaction.ts'
 
 // LOCK TABLE is refused outside a transaction block (25P01). Of a view that everybody may read and nothing ever locks
 // against: the outbox's own table would need a right on the whole table, and publishers have INSERT on some columns.
@@ -11,7 +11,7 @@ const probeSql = 'lock table pg_catalog.pg_settings in access share mode'
  * Resolves when a transaction is open on this client. Free where the client knows (recent versions of `pg`), otherwise
  * one statement.
  */
-export async function assertInTransaction(tx: PgTransaction): Promise<void> {
+export async function assertInTransaction(tx: Transaction): Promise<void> {
   switch (reportedStatus(tx)) {
     case 'T':
       return
@@ -25,14 +25,14 @@ export async function assertInTransaction(tx: PgTransaction): Promise<void> {
 }
 
 /** What the server told the client with its last answer: idle, in a transaction, or in a failed one. */
-function reportedStatus(tx: PgTransaction): unknown {
+function reportedStatus(tx: Transaction): unknown {
   // An error reaches the caller a moment before the status that goes with it: until then the old one is not trusted.
   if (property(tx, 'readyForQuery') === false) return undefined
   const method = property(tx, 'getTransactionStatus')
   return typeof method === 'function' ? method.call(tx) : undefined
 }
 
-async function probe(tx: PgTransaction): Promise<void> {
+async function probe(tx: Transaction): Promise<void> {
   try {
     await tx.query(probeSql, [])
   } catch (cause) {

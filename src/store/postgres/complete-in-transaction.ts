@@ -1,8 +1,8 @@
 import type { ClaimedDelivery } from '../../delivery/delivery.ts'
 import { LeaseLostError } from '../../runtime/errors.ts'
 import { property, textProperty } from '../../runtime/property.ts'
+import type { Transaction } from '../transaction.ts'
 import type { QuotedSchema } from './identifiers.ts'
-import type { PgTransaction } from './transaction.ts'
 
 // By primary key. The token is the guard: whoever lost the lease completes nothing. Always one row, which also names
 // the subscription for the error.
@@ -20,7 +20,7 @@ const completeSql = (schema: QuotedSchema): string => `
 
 /** Makes a delivery DONE in the handler's own transaction, if this worker still holds its lease. */
 export async function completeInTransaction(
-  tx: PgTransaction,
+  tx: Transaction,
   schema: QuotedSchema,
   delivery: ClaimedDelivery,
 ): Promise<void> {

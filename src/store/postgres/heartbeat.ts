@@ -5,6 +5,8 @@ import type { QuotedSchema } from './identifiers.ts'
 
 // One instant for everything: a delivery of a lane is extended to the same time as its lane, so that it never outlives
 // it. A lease that has lapsed is not revived, even if nobody took it: it may have been returned meanwhile.
+// A delivery that its handler completes in a transaction still open is locked by it: it is left alone, because one
+// handler that takes its time must not cost the worker all its leases.
 const heartbeatSql = (schema: QuotedSchema): string => `
   with moment as materialized (
     select clock_timestamp() as now, clock_timestamp() + $5 * interval '1 millisecond' as until
@@ -24,17 +26,30 @@ const heartbeatSql = (schema: QuotedSchema): string => `
        and l.until > m.now
     returning l.subscription_id, l.lane
   ),
-  deliveries as (
+  held as materialized (
+    select d.tid, w.subscription_id, w.lane, w.id
+      from moment m
+     cross join unnest($9::int[], $10::smallint[], $11::bigint[], $12::bigint[]) as w(subscription_id, lane, id, token)
+     cross join lateral (
+       select d.ctid as tid from ${schema}.outbox_delivery d
+        where d.subscription_id = w.subscription_id and d.lane = w.lane and d.id = w.id and d.lease_token = w.token
+          and d.status = 'PROCESSING' and d.locked_until > m.now
+        offset 0) d
+  ),
+  free as materialized (
+    select array(
+      select d.ctid from ${schema}.outbox_delivery d
+       where d.ctid = any (array(select tid from held)) for update skip locked) as rows
+  ),
+  extended as (
     update ${schema}.outbox_delivery d
-       set locked_until = m.until, updated_at = m.now
-      from moment m, unnest($9::int[], $10::smallint[], $11::bigint[], $12::bigint[]) as w(subscription_id, lane, id, token)
-     where d.subscription_id = w.subscription_id and d.lane = w.lane and d.id = w.id and d.lease_token = w.token
-       and d.status = 'PROCESSING' and d.locked_until > m.now
-    returning d.subscription_id, d.lane, d.id
+       set locked_until = (select until from moment), updated_at = (select now from moment)
+     where d.ctid = any ((select rows from free)::tid[])
+    returning 1
   )
   select 'lane', subscription_id, lane, null from lanes
   union all
-  select 'delivery', subscription_id, lane, id from deliveries
+  select 'delivery', subscription_id, lane, id from held
   union all
   select 'worker', count(*)::int, 0, null from alive`
 

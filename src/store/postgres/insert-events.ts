@@ -1,10 +1,10 @@
 import { defaultOrderingKey, type NewEvent } from '../../event/event.ts'
 import { CommitpostError, DuplicateEventError } from '../../runtime/errors.ts'
 import type { OnDuplicate } from '../publish-store.ts'
+import type { Transaction } from '../transaction.ts'
 import { abortedTransaction } from './assert-in-transaction.ts'
 import { driverErrorOf } from './driver-error.ts'
 import type { QuotedSchema } from './identifiers.ts'
-import type { PgTransaction } from './transaction.ts'
 
 // One parameter of text, so that every client can send it. Neither RETURNING nor a conflict target: both need SELECT,
 // and a publisher has no right but INSERT. A JSON null becomes an SQL null here, hence the coalesce of the payload.
@@ -22,7 +22,7 @@ const insertEventsSql = (schema: QuotedSchema, onDuplicate: OnDuplicate): string
 
 /** Writes events in the caller's transaction, in one statement. Positions follow the given order, see `inLockOrder`. */
 export async function insertEvents(
-  tx: PgTransaction,
+  tx: Transaction,
   schema: QuotedSchema,
   events: readonly NewEvent[],
   options: { readonly onDuplicate: OnDuplicate },

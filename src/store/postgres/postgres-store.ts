@@ -6,6 +6,7 @@ import type { SubscriptionStatus } from '../inspect-store.ts'
 import type { OnDuplicate } from '../publish-store.ts'
 import type { OutboxStore, WorkerStore } from '../store.ts'
 import type { RegisteredSubscription } from '../subscription-store.ts'
+import type { Transaction } from '../transaction.ts'
 import { assertInTransaction } from './assert-in-transaction.ts'
 import type { PgPool } from './client.ts'
 import { completeInTransaction } from './complete-in-transaction.ts'
@@ -21,7 +22,6 @@ import { retryDeadLetter } from './retry-dead-letter.ts'
 import { setPaused } from './set-paused.ts'
 import { siblingPool } from './sibling-pool.ts'
 import { subscriptionStatuses } from './subscription-statuses.ts'
-import type { PgTransaction } from './transaction.ts'
 import { notify } from './wake-channel.ts'
 import { PostgresWorkerStore } from './worker-store.ts'
 
@@ -45,12 +45,12 @@ export interface PostgresStoreOptions {
 }
 
 /** Keeps events and deliveries in PostgreSQL 14 or later. Opens nothing until it is used. */
-export function postgresStore(options: PostgresStoreOptions): OutboxStore<PgTransaction> {
+export function postgresStore(options: PostgresStoreOptions): OutboxStore<Transaction> {
   const schema = quoteSchema(options.schema ?? DEFAULT_SCHEMA)
   return new PostgresStore(options.pool, schema, options.clock ?? systemClock)
 }
 
-class PostgresStore implements OutboxStore<PgTransaction> {
+class PostgresStore implements OutboxStore<Transaction> {
   readonly #pool: PgPool
   readonly #schema: QuotedSchema
   readonly #clock: Clock
@@ -62,22 +62,22 @@ class PostgresStore implements OutboxStore<PgTransaction> {
   }
 
   insertEvents(
-    tx: PgTransaction,
+    tx: Transaction,
     events: readonly NewEvent[],
     options: { readonly onDuplicate: OnDuplicate },
   ): Promise<{ readonly inserted: number }> {
     return insertEvents(tx, this.#schema, events, options)
   }
 
-  assertInTransaction(tx: PgTransaction): Promise<void> {
+  assertInTransaction(tx: Transaction): Promise<void> {
     return assertInTransaction(tx)
   }
 
-  recordOnce(tx: PgTransaction, subscription: string, eventId: string): Promise<boolean> {
+  recordOnce(tx: Transaction, subscription: string, eventId: string): Promise<boolean> {
     return recordOnce(tx, this.#schema, subscription, eventId)
   }
 
-  completeInTransaction(tx: PgTransaction, delivery: ClaimedDelivery): Promise<void> {
+  completeInTransaction(tx: Transaction, delivery: ClaimedDelivery): Promise<void> {
     return completeInTransaction(tx, this.#schema, delivery)
   }
 

@@ -1,5 +1,5 @@
+import type { Transaction } from '../transaction.ts'
 import type { QuotedSchema } from './identifiers.ts'
-import type { PgTransaction } from './transaction.ts'
 
 // Waits for a transaction that records the same event at this moment, and then sees what became of it. No column in
 // RETURNING, so that INSERT is the only right it needs.
@@ -11,7 +11,7 @@ const recordOnceSql = (schema: QuotedSchema): string => `
 
 /** Records an event in the handler's own transaction. False when it was recorded before. */
 export async function recordOnce(
-  tx: PgTransaction,
+  tx: Transaction,
   schema: QuotedSchema,
   subscription: string,
   eventId: string,

@@ -14,7 +14,7 @@ export async function settle(
   schema: QuotedSchema,
   batch: readonly Settled[],
 ): Promise<SettleReport> {
-  const done = groupBy(batch.filter(isDone), ({ delivery }) => delivery.lease)
+  const done = groupBy(batch.filter(needsDone), ({ delivery }) => delivery.lease)
   const failed = groupBy(
     batch.filter((settled) => !isDone(settled)),
     ({ delivery }) => delivery.subscriptionId,
@@ -46,6 +46,11 @@ export async function settle(
 type NonEmpty<Item> = readonly [Item, ...Item[]]
 
 const isDone = ({ settlement }: Settled): boolean => settlement.kind === 'done'
+
+// What its handler completed is DONE with the handler's own commit. Should that still be open, nobody waits for it here;
+// should it be rolled back after all, the lease lapses and the event comes again.
+const needsDone = ({ settlement }: Settled): boolean =>
+  settlement.kind === 'done' && settlement.completed !== true
 
 // By identity: the deliveries of one claim share their lease.
 function groupBy(

@@ -3,7 +3,7 @@ import type pg from 'pg'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { assertInTransaction } from '../../../src/store/postgres/assert-in-transaction.ts'
 import { insertEvents } from '../../../src/store/postgres/insert-events.ts'
-import type { PgTransaction } from '../../../src/store/postgres/transaction.ts'
+import type { Transaction } from '../../../src/store/transaction.ts'
 import {
   createOutboxDatabase,
   inRolledBack,
@@ -24,10 +24,10 @@ afterEach(async () => {
 })
 
 describe('publishing outside a transaction', () => {
-  const plain = (client: pg.PoolClient): PgTransaction => ({
+  const plain = (client: pg.PoolClient): Transaction => ({
     query: (text, params) => client.query(text, params as unknown[]),
   })
-  const kinds: [string, (client: pg.PoolClient) => PgTransaction][] = [
+  const kinds: [string, (client: pg.PoolClient) => Transaction][] = [
     ['a pg client, which knows', (client) => client],
     ['a client that only has query', plain],
     ['a client that wraps errors', wrapped],

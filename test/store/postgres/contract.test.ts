@@ -1,5 +1,6 @@
-import { afterEach, beforeEach, describe, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { systemClock } from '../../../src/runtime/clock.ts'
+import { completeInTransaction } from '../../../src/store/postgres/complete-in-transaction.ts'
 import { quoteSchema } from '../../../src/store/postgres/identifiers.ts'
 import { migrateUp } from '../../../src/store/postgres/migrate.ts'
 import { siblingPool } from '../../../src/store/postgres/sibling-pool.ts'
@@ -7,6 +8,7 @@ import { PostgresWorkerStore } from '../../../src/store/postgres/worker-store.ts
 import type { WorkerStore } from '../../../src/store/store.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
 import type { ContractDelivery, ContractHarness } from '../contract/harness.ts'
+import { beat, claim, DONE, join, settled } from '../contract/helpers.ts'
 import { laneCases } from '../contract/lane-cases.ts'
 import { queueCases } from '../contract/queue-cases.ts'
 import { subscriptionCases } from '../contract/subscription-cases.ts'
@@ -100,6 +102,31 @@ describe('the store contract on PostgreSQL', () => {
   afterEach(async () => {
     await harness.close()
     await database.drop()
+  })
+
+  test('a handler that completes in a transaction still open costs the worker none of its other leases', async () => {
+    const store = harness.worker()
+    const sub = await join(store)
+    await harness.publish(['a1', 'a2'])
+    const [open, other] = await claim(store, sub, 'w1')
+    if (open === undefined || other === undefined) throw new Error('nothing was claimed')
+    const client = await database.pool.connect()
+    try {
+      await client.query('begin')
+      await completeInTransaction(client, quoteSchema(database.schema), open)
+      const report = await beat(store, sub, 'w1', [open, other])
+      expect(report.lostDeliveries).toEqual([])
+      const completed = {
+        delivery: open,
+        settlement: { kind: 'done', completed: true },
+        durationMs: 1,
+      } as const
+      expect(await store.settle([completed, settled(other, DONE)])).toEqual({ lost: [], dead: [] })
+      await client.query('commit')
+    } finally {
+      client.release()
+    }
+    expect((await harness.deliveries('sub')).map(({ status }) => status)).toEqual(['DONE', 'DONE'])
   })
 
   for (const { name, run } of [...queueCases, ...laneCases, ...subscriptionCases]) {

@@ -3,7 +3,7 @@ import type pg from 'pg'
 import type { NewEvent } from '../../../src/event/event.ts'
 import { type QuotedSchema, quoteSchema } from '../../../src/store/postgres/identifiers.ts'
 import { migrateUp } from '../../../src/store/postgres/migrate.ts'
-import type { PgTransaction } from '../../../src/store/postgres/transaction.ts'
+import type { Transaction } from '../../../src/store/transaction.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
 
 /** A migrated schema of its own, named by its plain name in `schema` and ready for SQL in `quoted`. */
@@ -194,7 +194,7 @@ export function newEvent(overrides: Partial<NewEvent> = {}): NewEvent {
 }
 
 /** A client of another make: nothing but `query`, and the driver's error one level down. */
-export function wrapped(client: pg.PoolClient): PgTransaction {
+export function wrapped(client: pg.PoolClient): Transaction {
   return {
     query: async (text, params) => {
       try {

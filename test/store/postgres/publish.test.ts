@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { NewEvent } from '../../../src/event/event.ts'
 import { quoteSchema } from '../../../src/store/postgres/identifiers.ts'
 import { insertEvents } from '../../../src/store/postgres/insert-events.ts'
-import type { PgTransaction } from '../../../src/store/postgres/transaction.ts'
+import type { Transaction } from '../../../src/store/transaction.ts'
 import {
   column,
   createOutboxDatabase,
@@ -27,7 +27,7 @@ afterEach(async () => {
 })
 
 const publish = (
-  tx: PgTransaction,
+  tx: Transaction,
   events: readonly NewEvent[],
   onDuplicate: 'error' | 'ignore' = 'error',
 ): Promise<{ readonly inserted: number }> => insertEvents(tx, db.quoted, events, { onDuplicate })
@@ -111,14 +111,14 @@ describe('inserting events', () => {
   })
 
   test('no event is no statement', async () => {
-    const tx: PgTransaction = { query: () => Promise.reject(new Error('not to be called')) }
+    const tx: Transaction = { query: () => Promise.reject(new Error('not to be called')) }
     expect(await publish(tx, [])).toEqual({ inserted: 0 })
   })
 
   test('all parameters are text, so that any client can send them', async () => {
     const given: unknown[] = []
     await inTransaction(db, async (client) => {
-      const tx: PgTransaction = {
+      const tx: Transaction = {
         query: (text, params = []) => {
           given.push(...params)
           return client.query(text, [...params])
@@ -142,7 +142,7 @@ describe('inserting events', () => {
 
 describe('E5 duplicates', () => {
   test.each([
-    ['a pg client', (client: pg.PoolClient): PgTransaction => client],
+    ['a pg client', (client: pg.PoolClient): Transaction => client],
     ['a client that wraps errors', wrapped],
   ])('E5 an id that exists is refused and named: %s', async (_, wrap) => {
     const known = newEvent()

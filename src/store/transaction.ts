@@ -1,13 +1,15 @@
 /** What a statement gave back, as far as it is used here. */
-export interface PgTransactionResult {
+export interface QueryResult {
   readonly rows: readonly unknown[]
   readonly rowCount: number | null
+  /** The command the server says it ran, where the client tells: COMMIT in a failed transaction runs ROLLBACK. */
+  readonly command?: string
 }
 
 /**
  * The caller's open transaction, by shape: a client of `pg` fits as it is, any other through a few lines. Statements
  * that run on it take text parameters only and return plain columns, so that no driver's type mapping matters.
  */
-export interface PgTransaction {
-  query(text: string, params?: readonly unknown[]): Promise<PgTransactionResult>
+export interface Transaction {
+  query(text: string, params?: readonly unknown[]): Promise<QueryResult>
 }

@@ -1,0 +1,11 @@
+import type { DeadLetter } from '../store/dead-letter-store.ts'
+import { redact } from './text/redact.ts'
+
+/** A dead letter to be shown: what handlers threw may hold a connection string. The payload is left as it is. */
+export function redactedLetter(letter: DeadLetter): DeadLetter {
+  return {
+    ...letter,
+    errorMessage: redact(letter.errorMessage),
+    attemptHistory: letter.attemptHistory.map((record) => ({ ...record, message: redact(record.message) })),
+  }
+}

@@ -1,0 +1,185 @@
+import { describe, expect, test } from 'vitest'
+import { subscription } from '../../src/index.ts'
+import { openEverbit } from './everbit-system.ts'
+import { eventually, type LoggedLine, recordingLogger, signal } from './support.ts'
+
+const TRACE_ID = '4bf92f3577b34da6a3ce929d0e0e4736'
+const traceparent = `00-${TRACE_ID}-00f067aa0ba902b7-01`
+
+const backtest = (jobId: string) => ({ aggregateId: jobId, payload: { jobId }, traceparent })
+
+/** What each line must carry, for the backtest with this job id. */
+const fieldsOf = (jobId: string, eventId: string) => ({
+  traceId: TRACE_ID,
+  eventId,
+  stream: 'everbit.backtest.command',
+  eventType: 'RunBacktest',
+  aggregateType: 'backtest_job',
+  aggregateId: jobId,
+})
+
+const linesAbout = (lines: readonly LoggedLine[], eventId: string): readonly LoggedLine[] =>
+  lines.filter(({ fields }) => JSON.stringify(fields).includes(eventId))
+
+describe('logs of everbit', () => {
+  test("E15 every line of an event's life carries its six fields: the handler's own, retried, handled, dead", async () => {
+    const { logger, lines } = recordingLogger()
+    await using everbit = await openEverbit({ logger })
+    await everbit.run([
+      subscription('backtest', {
+        maxAttempts: 2,
+        retry: { delayMs: () => 0 },
+        pollMs: 20,
+        on: {
+          RunBacktest: (event, ctx) => {
+            ctx.log.info({ candles: 200 }, 'backtest runs')
+            if (event.aggregateId === 'dies' || ctx.attempt === 1) throw new Error('no candles')
+          },
+        },
+      }),
+    ])
+    const ids = {
+      recovers: await everbit.publish('RunBacktest', backtest('recovers')),
+      dies: await everbit.publish('RunBacktest', backtest('dies')),
+    }
+    await everbit.untilSettled()
+    await eventually('both ends are logged', () => {
+      return ['event handled', 'event failed for good and is a dead letter'].every((message) =>
+        lines.some((line) => line.message === message),
+      )
+    })
+    for (const [jobId, eventId] of Object.entries(ids)) {
+      const about = linesAbout(lines, eventId)
+      for (const { fields } of about) expect(fields).toMatchObject(fieldsOf(jobId, eventId))
+      expect(about.map(({ message }) => message)).toEqual([
+        'backtest runs',
+        'event failed and will be retried',
+        'backtest runs',
+        jobId === 'dies' ? 'event failed for good and is a dead letter' : 'event handled',
+      ])
+    }
+    // And nothing tells of an event without naming it.
+    const others = lines.filter((line) => !Object.values(ids).some((id) => linesAbout([line], id).length > 0))
+    expect(new Set(others.map(({ message }) => message))).toEqual(
+      new Set(['worker started', 'deliveries claimed']),
+    )
+  })
+
+  test('E15 the line about a lost lease carries them', async () => {
+    const { logger, lines } = recordingLogger()
+    await using everbit = await openEverbit({ logger })
+    const [started, released] = [signal(), signal()]
+    const runs: string[] = []
+    const worker = (name: string) =>
+      everbit.outbox.subscription('backtest', {
+        on: {
+          RunBacktest: async () => {
+            runs.push(name)
+            if (runs.length > 1) return
+            started.happen()
+            await released.happened
+          },
+        },
+      })
+    // Leases long enough that no heartbeat comes between: the lease ends as it would for a process that slept.
+    await everbit.runElsewhere([worker('asleep')], { leaseMs: 60_000 })
+    const eventId = await everbit.publish('RunBacktest', backtest('job'))
+    await started.happened
+    await everbit.pool.query(
+      `update outbox_delivery set locked_until = clock_timestamp() - interval '1 second'`,
+    )
+    await everbit.runElsewhere([worker('awake')], { leaseMs: 60_000 })
+    await everbit.untilStatus(eventId, 'DONE')
+    released.happen()
+    await eventually('the loss is logged', () =>
+      lines.some(({ message }) => message.startsWith('lease lost')),
+    )
+    expect(runs).toEqual(['asleep', 'awake'])
+    const about = linesAbout(lines, eventId)
+    expect(about.map(({ message }) => message).toSorted()).toEqual([
+      'event handled',
+      'lease lost: the result of this attempt was not written',
+    ])
+    for (const { fields } of about) expect(fields).toMatchObject(fieldsOf('job', eventId))
+  })
+
+  test('E15 the lines about a handler that finishes too late, and about one that was interrupted, carry them', async () => {
+    const { logger, lines } = recordingLogger()
+    await using everbit = await openEverbit({ logger })
+    const [started, released] = [signal(), signal()]
+    const worker = await everbit.run([
+      subscription('backtest', {
+        timeoutMs: 100,
+        retry: { delayMs: () => 600_000 },
+        on: { RunBacktest: () => released.happened },
+      }),
+      subscription('system', {
+        on: {
+          KillSwitchEnabled: async () => {
+            started.happen()
+            await new Promise(() => {})
+          },
+        },
+      }),
+    ])
+    const late = await everbit.publish('RunBacktest', backtest('late'))
+    const stopped = await everbit.publish('KillSwitchEnabled', {
+      aggregateId: 'OWNER',
+      payload: { reason: 'manual' },
+      traceparent,
+    })
+    await eventually('it has timed out', () =>
+      lines.some(({ message }) => message.includes('will be retried')),
+    )
+    released.happen()
+    await eventually('it came back', () =>
+      lines.some(({ message }) => message.startsWith('handler finished too late')),
+    )
+    await started.happened
+    await worker.stop({ drainMs: 0 })
+    for (const { fields } of linesAbout(lines, late)) expect(fields).toMatchObject(fieldsOf('late', late))
+    expect(linesAbout(lines, stopped)).toMatchObject([
+      {
+        message: 'event given back without a verdict',
+        fields: {
+          traceId: TRACE_ID,
+          eventId: stopped,
+          stream: 'everbit.system.event',
+          eventType: 'KillSwitchEnabled',
+          aggregateType: 'owner',
+          aggregateId: 'OWNER',
+        },
+      },
+    ])
+  })
+
+  test('E15 the line about an event that no subscription takes carries them', async () => {
+    const { logger, lines } = recordingLogger()
+    await using everbit = await openEverbit({ logger })
+    const system = () => everbit.outbox.subscription('system', { on: { KillSwitchEnabled: () => {} } })
+    await (await everbit.run([system()])).stop()
+    const eventId = await everbit.publish('RunBacktest', backtest('nobodys'))
+    await everbit.run([system()])
+    await eventually('it is reported', () => linesAbout(lines, eventId).length > 0)
+    expect(linesAbout(lines, eventId)).toMatchObject([{ fields: fieldsOf('nobodys', eventId) }])
+  })
+
+  test('E15 an event that kills its worker again and again has a line of its own when it is dead', async () => {
+    const { logger, lines } = recordingLogger()
+    await using everbit = await openEverbit({ logger })
+    const poison = () =>
+      everbit.outbox.subscription('backtest', { maxAttempts: 1, on: { RunBacktest: () => {} } })
+    await (await everbit.run([poison()])).stop()
+    const eventId = await everbit.publish('RunBacktest', backtest('poison'))
+    await everbit.claimAndVanish('backtest')
+    // Once among others, which makes it a suspect; once alone, which makes it guilty.
+    await everbit.pool.query(`update outbox_delivery set suspect = true where status = 'PROCESSING'`)
+    await everbit.run([poison()])
+    await everbit.untilStatus(eventId, 'DEAD')
+    await eventually('its death is logged', () => linesAbout(lines, eventId).length > 0)
+    expect(linesAbout(lines, eventId)).toMatchObject([
+      { level: 'error', fields: fieldsOf('poison', eventId) },
+    ])
+    expect(await everbit.outbox.deadLetters.list()).toMatchObject([{ eventId, errorCode: 'CRASHED' }])
+  })
+})

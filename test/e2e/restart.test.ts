@@ -1,0 +1,107 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/testing/index.ts'
+import {
+  allDone,
+  countHandled,
+  createFaultDatabase,
+  type FaultDatabase,
+  historyOf,
+  joined,
+  workerOn,
+} from '../support/fault-database.ts'
+import { startFaultProxy } from '../support/fault-proxy.ts'
+import { eventually } from '../support/program.ts'
+import { publishSteps, stepOutbox, walks } from '../support/steps.ts'
+import type { WorkerLine } from '../support/worker-config.ts'
+import { WorkerProcess } from '../support/worker-process.ts'
+
+const EVENTS = 1_000
+const RESTARTS = 3
+
+let server: EmbeddedPostgres
+
+beforeAll(async () => {
+  server = await startEmbeddedPostgres()
+})
+
+afterAll(async () => {
+  await server.stop()
+})
+
+/** Crashes the server and brings it back whenever another share of the work is done. */
+async function restartAgainAndAgain(database: FaultDatabase): Promise<void> {
+  for (let restart = 1; restart <= RESTARTS; restart += 1) {
+    const share = Math.floor((restart * EVENTS) / (RESTARTS + 1))
+    await eventually(`${share} are handled`, async () => (await countHandled(database)) >= share, 20_000)
+    await server.restart('immediate')
+  }
+}
+
+/** How often each part of a worker reported an error. */
+function reports(lines: readonly WorkerLine[]): Record<string, number> {
+  const counts: Record<string, number> = {}
+  for (const { during = '' } of lines) counts[during] = (counts[during] ?? 0) + 1
+  return counts
+}
+
+describe('when the database goes away', () => {
+  test('E9 U4 by crashes in mid-work, workers go on by themselves when it is back', async () => {
+    await using database = await createFaultDatabase(server.url)
+    await using unordered = new WorkerProcess(workerOn(database, 'unordered', { name: 'unordered' }))
+    await using ordered = new WorkerProcess(
+      workerOn(database, 'ordered', { name: 'ordered', order: 'aggregate' }),
+    )
+    const workers = [unordered, ordered]
+    await Promise.all(workers.map((worker) => worker.told('started')))
+    await joined(database, 'ordered')
+    const pool = new pg.Pool({ connectionString: server.url })
+    pool.on('error', () => undefined)
+    const committed = walks(50, EVENTS / 50)
+
+    await Promise.all([
+      publishSteps(stepOutbox(pool, database.schema), pool, committed, {
+        perTransaction: 10,
+        onFailure: () => sleep(20),
+      }),
+      restartAgainAndAgain(database),
+    ])
+    await allDone(database, EVENTS * 2)
+
+    expect(workers.map(({ isAlive }) => isAlive)).toEqual([true, true])
+    expect(workers.flatMap((worker) => worker.of('dead'))).toEqual([])
+    // A handler whose own statement broke is run again: duplicates are as they should be.
+    const histories = await Promise.all(workers.map(({ id }) => historyOf(database, committed, id)))
+    expect(histories.map(({ lost, phantoms }) => [...lost, ...phantoms])).toEqual([[], []])
+    expect(histories[1]?.inversions).toEqual([])
+    const reported = workers.map((worker) => Object.values(reports(worker.of('error'))))
+    expect(Math.max(...reported.flat())).toBeLessThanOrEqual(RESTARTS)
+    await pool.end()
+  })
+
+  test('an outage is reported once by each part of a worker, however often they try', async () => {
+    await using database = await createFaultDatabase(server.url)
+    await using proxy = await startFaultProxy(server.url)
+    await using worker = new WorkerProcess(
+      workerOn(
+        database,
+        'patient',
+        { name: 'ordered', order: 'aggregate' },
+        { url: proxy.urlOf(server.url) },
+      ),
+    )
+    await worker.told('started')
+    await joined(database, 'ordered')
+
+    proxy.refuse()
+    await eventually('it has tried twenty times', () => proxy.refused >= 20)
+    const during = reports(worker.of('error'))
+    proxy.accept()
+    const committed = walks(2, 2)
+    await publishSteps(stepOutbox(database.pool, database.schema), database.pool, committed)
+    await allDone(database, committed.length)
+
+    expect(during).toEqual({ claim: 1, heartbeat: 1, housekeeping: 1 })
+  })
+})
