@@ -77,11 +77,10 @@ export class Hand<Delivery extends ClaimedDelivery = ClaimedDelivery> {
     return [...this.#held].filter((held) => !held.lost)
   }
 
-  /** Marks the given deliveries lost. Returns those that were not marked before. */
-  lose(keys: readonly DeliveryKey[]): readonly Held<Delivery>[] {
-    if (keys.length === 0) return []
-    const lost = new Set(keys.map(keyText))
-    return this.#mark((held) => lost.has(keyText(held.delivery)))
+  /** Marks these lost. Returns those that are in hand and were not marked before. */
+  lose(lost: readonly Held<Delivery>[]): readonly Held<Delivery>[] {
+    const named = new Set(lost)
+    return named.size === 0 ? [] : this.#mark((held) => named.has(held))
   }
 
   /** Marks everything of a lane lost. */

@@ -88,18 +88,18 @@ export class LaneSource implements DeliverySource<LaneDelivery> {
     return [...this.#lanes.values()]
   }
 
-  loseLanes(lanes: readonly number[]): void {
-    for (const lane of lanes) this.#lanes.delete(lane)
-    if (lanes.length > 0) this.#shareAtMs = Number.NEGATIVE_INFINITY
+  loseLanes(lanes: readonly OwnedLane[]): readonly number[] {
+    // A lane that was lost and taken again is another lane: it has another epoch.
+    const lost = lanes.filter((lane) => this.#lanes.get(lane.lane) === lane).map(({ lane }) => lane)
+    for (const lane of lost) this.#lanes.delete(lane)
+    if (lost.length > 0) this.#shareAtMs = Number.NEGATIVE_INFINITY
+    return lost
   }
 
   expireLanes(nowMs: number): readonly number[] {
     const { leaseMs, marginMs } = this.#parts.options
-    const expired = [...this.#lanes.values()]
-      .filter(({ term }) => nowMs - term.confirmedAtMs > leaseMs - marginMs)
-      .map(({ lane }) => lane)
-    this.loseLanes(expired)
-    return expired
+    const isOver = ({ term }: Lane): boolean => nowMs - term.confirmedAtMs > leaseMs - marginMs
+    return this.loseLanes([...this.#lanes.values()].filter(isOver))
   }
 
   async leave(): Promise<void> {

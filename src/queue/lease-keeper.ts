@@ -1,19 +1,24 @@
-import type { DeliveryKey } from '../delivery/delivery.ts'
 import type { Observer } from '../observe/worker-events.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { Outage } from '../runtime/outage.ts'
 import { jittered } from '../runtime/periodic.ts'
 import type { Random } from '../runtime/random.ts'
 import type { HeartbeatReport, QueueStore } from '../store/queue-store.ts'
-import type { Held } from './hand.ts'
+import { type Held, keyText } from './hand.ts'
 import type { OwnedLane } from './source.ts'
+
+/** What somebody holds at one moment. */
+export interface HeldLeases {
+  readonly held: readonly Held[]
+  readonly lanes: readonly OwnedLane[]
+}
 
 /** Somebody with leases: a runner. */
 export interface LeaseHolder {
   readonly subscriptionId: number
-  leases(): { readonly held: readonly Held[]; readonly lanes: readonly OwnedLane[] }
-  /** The database says that these are not ours any more. */
-  lose(keys: readonly DeliveryKey[], lanes: readonly number[]): void
+  leases(): HeldLeases
+  /** The database says that these, which `leases` named, are not ours any more. */
+  lose(lost: readonly Held[], lanes: readonly OwnedLane[]): void
   /** Gives up what no heartbeat has confirmed for too long. */
   expire(nowMs: number): void
 }
@@ -65,7 +70,7 @@ export class LeaseKeeper {
   /** One heartbeat: extends, and tells the holders what was lost. Rejects when the database cannot be asked. */
   async beat(): Promise<void> {
     const { store, workerId, host, pid, leaseMs, holders, clock } = this.#parts
-    const leases = holders.map((holder) => ({ id: holder.subscriptionId, ...holder.leases() }))
+    const leases = holders.map((holder) => ({ holder, ...holder.leases() }))
     const sentAtMs = clock.monotonicMs()
     const report = await store.heartbeat({
       workerId,
@@ -74,25 +79,13 @@ export class LeaseKeeper {
       leaseMs,
       subscriptionIds: holders.map(({ subscriptionId }) => subscriptionId),
       deliveries: leases.flatMap(({ held }) => held.map(({ delivery }) => delivery)),
-      lanes: leases.flatMap(({ id, lanes }) =>
-        lanes.map(({ lane, epoch }) => ({ subscriptionId: id, lane, epoch })),
+      lanes: leases.flatMap(({ holder: { subscriptionId }, lanes }) =>
+        lanes.map(({ lane, epoch }) => ({ subscriptionId, lane, epoch })),
       ),
     })
-    this.#tellLost(report)
+    for (const lease of leases) tellLost(lease, report)
     for (const { held, lanes } of leases) {
       for (const { term } of [...held, ...lanes]) term.confirmedAtMs = Math.max(term.confirmedAtMs, sentAtMs)
-    }
-  }
-
-  #tellLost({ lostDeliveries, lostLanes }: HeartbeatReport): void {
-    if (lostDeliveries.length === 0 && lostLanes.length === 0) return
-    for (const holder of this.#parts.holders) {
-      const isOwn = (lost: { readonly subscriptionId: number }): boolean =>
-        lost.subscriptionId === holder.subscriptionId
-      holder.lose(
-        lostDeliveries.filter(isOwn),
-        lostLanes.filter(isOwn).map(({ lane }) => lane),
-      )
     }
   }
 
@@ -125,4 +118,22 @@ export class LeaseKeeper {
       for (const holder of holders) holder.expire(clock.monotonicMs())
     }
   }
+}
+
+/**
+ * By what was named, not by key: while the heartbeat was under way a delivery may have been settled and claimed again,
+ * and the lease it is held under now is not the one that was lost.
+ */
+function tellLost(
+  { holder, held, lanes }: HeldLeases & { readonly holder: LeaseHolder },
+  { lostDeliveries, lostLanes }: HeartbeatReport,
+): void {
+  if (lostDeliveries.length === 0 && lostLanes.length === 0) return
+  const lostKeys = new Set(lostDeliveries.map(keyText))
+  const isLost = ({ lane }: OwnedLane): boolean =>
+    lostLanes.some((lost) => lost.subscriptionId === holder.subscriptionId && lost.lane === lane)
+  holder.lose(
+    held.filter(({ delivery }) => lostKeys.has(keyText(delivery))),
+    lanes.filter(isLost),
+  )
 }

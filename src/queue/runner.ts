@@ -1,4 +1,4 @@
-import type { ClaimedDelivery, DeliveryKey, DeliveryOutcome, Settlement } from '../delivery/delivery.ts'
+import type { ClaimedDelivery, DeliveryOutcome, Settlement } from '../delivery/delivery.ts'
 import { LeaseLostError } from '../runtime/errors.ts'
 import type { LaneDelivery, SettleReport } from '../store/queue-store.ts'
 import { type GivenBack, RELEASE_NOW, RELEASE_SOON } from './backlog.ts'
@@ -128,11 +128,10 @@ export class Runner<Delivery extends ClaimedDelivery = ClaimedDelivery> {
   }
 
   /** The database says that these are not ours any more: what has not started is forgotten. */
-  lose(keys: readonly DeliveryKey[], lanes: readonly number[]): void {
+  lose(lost: readonly Held<Delivery>[], lanes: readonly OwnedLane[]): void {
     const { hand, source } = this.#parts
-    source.loseLanes(lanes)
-    const lost = [...hand.lose(keys), ...lanes.flatMap((lane) => hand.loseLane(lane))]
-    for (const held of this.#abandon(lost)) {
+    const ofLanes = source.loseLanes(lanes).flatMap((lane) => hand.loseLane(lane))
+    for (const held of this.#abandon([...hand.lose(lost), ...ofLanes])) {
       hand.drop(held)
       this.#tell(held, RELEASE_NOW, 0, true)
     }

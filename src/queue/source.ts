@@ -34,8 +34,8 @@ export interface DeliverySource<Delivery extends ClaimedDelivery> {
   takeSuspect(): Promise<Taken<LaneDelivery>>
   /** The lanes a heartbeat is to extend. */
   lanes(): readonly OwnedLane[]
-  /** These lanes are somebody else's now. */
-  loseLanes(lanes: readonly number[]): void
+  /** These lanes are somebody else's now. Returns the numbers of those that had not been lost or given back before. */
+  loseLanes(lanes: readonly OwnedLane[]): readonly number[]
   /** The lanes whose lease no heartbeat has confirmed for too long; they count as lost from now on. */
   expireLanes(nowMs: number): readonly number[]
   /** Gives everything back. Nothing is in hand any more. */
@@ -71,7 +71,9 @@ export class UnorderedSource implements DeliverySource<ClaimedDelivery> {
     return []
   }
 
-  loseLanes(): void {}
+  loseLanes(): readonly number[] {
+    return []
+  }
 
   expireLanes(): readonly number[] {
     return []

@@ -82,7 +82,12 @@ export async function publish(
  * Publishes many events of few keys, `key` being an SQL expression of `n`. In short transactions: what registers on
  * this server, in whichever test, waits for all that are open.
  */
-export async function publishMany({ db }: Hazard, count: number, key: string): Promise<void> {
+export async function publishMany(
+  { db }: Hazard,
+  count: number,
+  key: string,
+  between: () => Promise<unknown> = () => Promise.resolve(),
+): Promise<void> {
   const step = 1_000
   for (let from = 1; from <= count; from += step) {
     await db.pool.query(
@@ -90,6 +95,7 @@ export async function publishMany({ db }: Hazard, count: number, key: string): P
        select 'things', 'ThingHappened', 'thing', (${key})::text, '{}'
          from generate_series(${from}, ${Math.min(count, from + step - 1)}) as n`,
     )
+    await between()
   }
 }
 

@@ -1,13 +1,19 @@
 import type { RecoverReport } from '../queue-store.ts'
-import { type PgPool, rawQuery, withClient } from './client.ts'
+import { type PgPool, type RawRow, rawQuery, withClient } from './client.ts'
 import type { QuotedSchema } from './identifiers.ts'
 import { returnLapsed } from './return-lapsed.ts'
 
-const countSuspectsSql = (schema: QuotedSchema): string => `
-  select d.subscription_id, count(*) from ${schema}.outbox_delivery d
-   where d.subscription_id = any ($1::int[]) and d.status = 'PENDING' and d.suspect
-     and d.next_retry_at <= clock_timestamp()
-   group by d.subscription_id`
+// One look for the many times when nothing is amiss. Walks outbox_delivery_leased, which holds what is in hand and no
+// more, and outbox_delivery_suspect.
+const lookSql = (schema: QuotedSchema): string => `
+  select w.id,
+         exists (select 1 from ${schema}.outbox_delivery d
+                  where d.subscription_id = w.id and d.status = 'PROCESSING'
+                    and d.locked_until < clock_timestamp()),
+         (select count(*) from ${schema}.outbox_delivery d
+           where d.subscription_id = w.id and d.status = 'PENDING' and d.suspect
+             and d.next_retry_at <= clock_timestamp())
+    from unnest($1::int[]) as w(id)`
 
 /** Returns what vanished workers left and counts the suspects that are due. */
 export async function recover(
@@ -16,8 +22,16 @@ export async function recover(
   subscriptionIds: readonly number[],
 ): Promise<RecoverReport> {
   return withClient(pool, async (client) => {
+    const look = (): Promise<readonly RawRow[]> => rawQuery(client, lookSql(schema), [subscriptionIds])
+    const seen = await look()
+    if (!seen.some(([, lapsed]) => lapsed === 't')) return { returned: 0, dead: [], suspects: countsOf(seen) }
     const lapsed = await returnLapsed(client, schema, subscriptionIds)
-    const suspects = await rawQuery(client, countSuspectsSql(schema), [subscriptionIds])
-    return { ...lapsed, suspects: new Map(suspects.map(([id, count]) => [Number(id), Number(count)])) }
+    return { ...lapsed, suspects: countsOf(await look()) }
   })
+}
+
+function countsOf(rows: readonly RawRow[]): ReadonlyMap<number, number> {
+  return new Map(
+    rows.filter(([, , count]) => count !== '0').map(([id, , count]) => [Number(id), Number(count)]),
+  )
 }
