@@ -43,19 +43,21 @@ function explain(error: unknown, messages: Messages): Failure {
     }
   }
   const code = textProperty(error, 'code') ?? ''
+  // The driver calls all its errors "error": what the server said is enough.
+  const reason = textProperty(error, 'message') || describeError(error)
   // Errors of the embedded server are written for people as they are.
-  if (code.startsWith('EMBEDDED_POSTGRES_')) return { code, message: describeError(error), exitCode: 1 }
+  if (code.startsWith('EMBEDDED_POSTGRES_')) return { code, message: reason, exitCode: 1 }
   if (MISSING_TABLES.has(code)) {
     return {
       code: 'SCHEMA_MISSING',
-      message: messages.errors.schemaMissing(describeError(error)),
+      message: messages.errors.schemaMissing(reason),
       exitCode: 1,
     }
   }
   if (SQLSTATE.test(code)) {
     return {
       code: 'DATABASE_ERROR',
-      message: messages.errors.database(code, describeError(error)),
+      message: messages.errors.database(code, reason),
       exitCode: 1,
     }
   }

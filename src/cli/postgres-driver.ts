@@ -82,7 +82,6 @@ function connectionFailure(error: unknown, address: string): CliError {
 /** A host with several addresses fails once for each of them. */
 function reasonOf(error: unknown): string {
   const each = property(error, 'errors')
-  return Array.isArray(each) && each.length > 0
-    ? each.map((one) => describeError(one)).join('; ')
-    : describeError(error)
+  if (Array.isArray(each) && each.length > 0) return each.map(reasonOf).join('; ')
+  return textProperty(error, 'message') || describeError(error)
 }

@@ -84,13 +84,14 @@ describe('the processor', () => {
     }
     await shop.run([processor(fail, { ...SEED, pollMs: 20 })])
     const eventId = await shop.publish('OrderCompleted', order(1))
-    for (const failures of [1, 2, 3, 4]) {
-      await eventually('it has failed', () => shop.toldOf('retried').length === failures)
-      const row = await shop.delivery(eventId)
-      // The pause is written by the database's clock.
-      const pauseMs = (row?.next_retry_at?.getTime() ?? 0) - (row?.updated_at.getTime() ?? 0)
-      expect(Math.abs(pauseMs - 5_000)).toBeLessThan(500)
+    await eventually('it has failed', () => shop.toldOf('retried').length === 1)
+    const row = await shop.delivery(eventId)
+    // The pause is written by the database's clock.
+    const pauseMs = (row?.next_retry_at?.getTime() ?? 0) - (row?.updated_at.getTime() ?? 0)
+    expect(Math.abs(pauseMs - 5_000)).toBeLessThan(500)
+    for (const failures of [2, 3, 4, 5]) {
       await shop.passRetryDelays()
+      await eventually('it has failed', () => attempts.length >= failures)
     }
     await shop.untilStatus(eventId, 'DEAD')
     expect(attempts).toEqual([1, 2, 3, 4, 5])

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { subscription } from '../../src/index.ts'
 import { orderExecutor, placeOrder } from './everbit-orders.ts'
 import { Exchange, openEverbit } from './everbit-system.ts'
-import { deliveredTimes } from './support.ts'
+import { deliveredTimes, SHARING } from './support.ts'
 
 const accept = (): Promise<Exchange> => Exchange.open((_, response) => void response.writeHead(201).end())
 const soon = { retry: { delayMs: () => 0 }, pollMs: 20 } as const
@@ -56,8 +56,9 @@ describe('idempotency of everbit', () => {
   test('E13 several commands for one attempt send one order: UNIQUE(order_intent_id, attempt_no)', async () => {
     await using everbit = await openEverbit()
     await using exchange = await accept()
-    await everbit.runElsewhere([orderExecutor(everbit, exchange, { order: 'aggregate' })])
-    await everbit.runElsewhere([orderExecutor(everbit, exchange, { order: 'aggregate' })])
+    await everbit.runElsewhere([orderExecutor(everbit, exchange, { order: 'aggregate' })], SHARING)
+    await everbit.runElsewhere([orderExecutor(everbit, exchange, { order: 'aggregate' })], SHARING)
+    await everbit.untilLanesAreShared(2)
     const commands = await Promise.all(Array.from({ length: 6 }, () => placeOrder(everbit, 'intent-1')))
     for (const eventId of commands) await everbit.untilStatus(eventId, 'DONE')
     expect(exchange.orders).toEqual(['everbit-intent-1-1'])

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { subscription } from '../../src/index.ts'
+import { defineEvents, subscription } from '../../src/index.ts'
 import { openEverbit } from './everbit-system.ts'
-import { eventually, type LoggedLine, recordingLogger, signal } from './support.ts'
+import { eventually, type LoggedLine, openSystem, recordingLogger, signal } from './support.ts'
 
 const TRACE_ID = '4bf92f3577b34da6a3ce929d0e0e4736'
 const traceparent = `00-${TRACE_ID}-00f067aa0ba902b7-01`
@@ -174,12 +174,27 @@ describe('logs of everbit', () => {
     await everbit.claimAndVanish('backtest')
     // Once among others, which makes it a suspect; once alone, which makes it guilty.
     await everbit.pool.query(`update outbox_delivery set suspect = true where status = 'PROCESSING'`)
-    await everbit.run([poison()])
+    const worker = await everbit.run([poison()])
     await everbit.untilStatus(eventId, 'DEAD')
-    await eventually('its death is logged', () => linesAbout(lines, eventId).length > 0)
+    await worker.stop()
     expect(linesAbout(lines, eventId)).toMatchObject([
       { level: 'error', fields: fieldsOf('poison', eventId) },
     ])
     expect(await everbit.outbox.deadLetters.list()).toMatchObject([{ eventId, errorCode: 'CRASHED' }])
+  })
+
+  test('E15 all lines about an event name its type alike, also where the table knows it by another name', async () => {
+    const { logger, lines } = recordingLogger()
+    const stored = defineEvents({
+      OrderFilled: { stream: 'everbit.trade.event', aggregate: 'order_attempt', storedAs: 'ORDER_FILLED' },
+    })
+    await using system = await openSystem(stored, { logger })
+    await system.run([
+      subscription('notification', { on: { OrderFilled: (_event, ctx) => ctx.log.info({}, 'push sent') } }),
+    ])
+    const eventId = await system.publish('OrderFilled', { aggregateId: 'a', payload: {} })
+    await eventually('its end is logged', () => lines.some(({ message }) => message === 'event handled'))
+    expect(linesAbout(lines, eventId)).toHaveLength(2)
+    expect(new Set(linesAbout(lines, eventId).map(({ fields }) => fields['eventType'])).size).toBe(1)
   })
 })

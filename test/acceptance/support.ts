@@ -141,6 +141,13 @@ export class System<C extends Catalogue> implements AsyncDisposable {
     })
   }
 
+  /** Until the lanes of an ordered subscription are divided among so many workers. */
+  async untilLanesAreShared(workers: number): Promise<void> {
+    await eventually(`${workers} workers own lanes`, async () => {
+      return Number(await this.value('select count(distinct owner) from outbox_lane')) === workers
+    })
+  }
+
   /** What all workers told of one kind. */
   toldOf<Kind extends WorkerEvent['kind']>(kind: Kind): readonly Told<Kind>[] {
     return this.told.filter((event): event is Told<Kind> => event.kind === kind)
@@ -206,6 +213,9 @@ export async function openSystem<C extends Catalogue>(
   if (options.tables !== undefined) await database.pool.query(options.tables)
   return new System(database, events, options)
 }
+
+/** For workers that divide lanes: they look for their share three times a lease. */
+export const SHARING = { leaseMs: 6_000 } as const
 
 /** Long enough for a machine that runs several suites at once. */
 const PATIENCE_MS = 25_000

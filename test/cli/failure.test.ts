@@ -51,7 +51,7 @@ test('a server that refuses says why', async () => {
   const { code, stderr } = await runCli(['status', '--database', url.href])
   expect(code).toBe(1)
   expect(stderr).toContain('Error (DATABASE_REFUSED)')
-  expect(stderr).toContain('no_such_database')
+  expect(stderr).toContain('refused the connection: database "no_such_database" does not exist.')
 })
 
 test.each(['mysql://app:s3cr3t@db/x', 's3cr3t', 'postgres://app:s3cr3t@host:port/x'])(

@@ -71,7 +71,6 @@ describe('when the database goes away', () => {
 
     expect(workers.map(({ isAlive }) => isAlive)).toEqual([true, true])
     expect(workers.flatMap((worker) => worker.of('dead'))).toEqual([])
-    // A handler whose own statement broke is run again: duplicates are as they should be.
     const histories = await Promise.all(workers.map(({ id }) => historyOf(database, committed, id)))
     expect(histories.map(({ lost, phantoms }) => [...lost, ...phantoms])).toEqual([[], []])
     expect(histories[1]?.inversions).toEqual([])

@@ -54,7 +54,7 @@ describe('a worker is woken', () => {
       )
     }
 
-    expect((await readHistory(database.pool, database.schema)).map(({ seq }) => seq)).toEqual([0, 1, 2])
+    expect((await readHistory(database.witness, database.schema)).map(({ seq }) => seq)).toEqual([0, 1, 2])
   })
 
   test('by a commit in its own process, without the database', async () => {

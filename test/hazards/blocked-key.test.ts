@@ -2,10 +2,18 @@ import { describe, expect, test } from 'vitest'
 import type { Settlement } from '../../src/delivery/delivery.ts'
 import { seededRandom } from '../../src/runtime/random.ts'
 import type { LaneDelivery } from '../../src/store/queue-store.ts'
-import { claimLanes, DONE, dead, join, retryLater, retryNow, settled, takeLanes } from '../store/contract/helpers.ts'
+import {
+  claimLanes,
+  DONE,
+  dead,
+  retryLater,
+  retryNow,
+  settled,
+  takeLanes,
+} from '../store/contract/helpers.ts'
 import { column, one } from '../store/postgres/fixtures.ts'
 import { KeyRunner } from './key-runner.ts'
-import { type Hazard, hazard, publish } from './support.ts'
+import { type Hazard, hazard, joinPatiently, publish } from './support.ts'
 
 const RELEASE: Settlement = { kind: 'release', delayMs: 0 }
 const KEYS = ['a', 'b', 'c', 'd', 'e', 'f']
@@ -37,7 +45,7 @@ describe.each(['block', 'continue'] as const)('an ordered event that fails, wher
     await using h = await hazard()
     const { store } = h.worker('w')
     const random = seededRandom(onDead === 'block' ? 1 : 2)
-    const sub = await join(store, { orderBy: 'aggregate', lanes: 2, onDead })
+    const sub = await joinPatiently(store, { orderBy: 'aggregate', lanes: 2, onDead })
     const overtaken: unknown[] = []
     const runner = new KeyRunner({
       store,
@@ -62,13 +70,15 @@ describe.each(['block', 'continue'] as const)('an ordered event that fails, wher
       if (onDead === 'block' && random() < 0.3) await decideDeadLetters(h, random)
     }
     expect(overtaken).toEqual([])
-    expect(await one(h.db.pool, `select count(*)::int from outbox_delivery where status = 'DONE'`)).toBeGreaterThan(20)
+    expect(
+      await one(h.db.pool, `select count(*)::int from outbox_delivery where status = 'DONE'`),
+    ).toBeGreaterThan(20)
   })
 
   test('lets every other key go on', async () => {
     await using h = await hazard()
     const { store } = h.worker('w')
-    const sub = await join(store, { orderBy: 'aggregate', lanes: 1, onDead })
+    const sub = await joinPatiently(store, { orderBy: 'aggregate', lanes: 1, onDead })
     const done: string[] = []
     const runner = new KeyRunner({
       store,
@@ -91,7 +101,7 @@ describe('two retries of a key that are due in another order than they stand', (
   async function claimOne(h: Hazard, rewrite: (text: string) => string): Promise<readonly string[]> {
     const { store, pool } = h.worker('w')
     pool.rewrite = rewrite
-    const sub = await join(store, { orderBy: 'aggregate', lanes: 1 })
+    const sub = await joinPatiently(store, { orderBy: 'aggregate', lanes: 1 })
     await publish(h.db.pool, ['a', 'a'])
     const lanes = await takeLanes(store, sub, 'w')
     const [first, second] = await claimLanes(store, sub, 'w', lanes)

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { claim, claimLanes, join, retryNow, settled, takeLanes } from '../store/contract/helpers.ts'
+import { claim, claimLanes, retryNow, settled, takeLanes } from '../store/contract/helpers.ts'
 import { column } from '../store/postgres/fixtures.ts'
-import { hazard, publish } from './support.ts'
+import { hazard, joinPatiently, publish } from './support.ts'
 
 const numbered = (count: number): string[] => Array.from({ length: count }, (_, index) => `a${index}`)
 
@@ -16,7 +16,7 @@ describe('the limit of a claim', () => {
   test('holds when the planner is made to use nested loops', async () => {
     await using h = await hazard()
     const { store, pool } = h.worker('w')
-    const sub = await join(store)
+    const sub = await joinPatiently(store)
     await publish(h.db.pool, numbered(50))
     await claim(store, sub, 'w', 0)
     const { text, values } = pool.lastSent(/for update skip locked/)
@@ -32,7 +32,7 @@ describe('the limit of a claim', () => {
   test('does not hold for an UPDATE with a sub-select, which is run again for every row', async () => {
     await using h = await hazard()
     const { store } = h.worker('w')
-    const sub = await join(store)
+    const sub = await joinPatiently(store)
     await publish(h.db.pool, numbered(50))
     const client = await h.connect('nested loops')
     await client.query(NESTED_LOOPS)
@@ -50,8 +50,8 @@ describe('the limit of a claim', () => {
   test('holds for retries and fresh events together, with and without order', async () => {
     await using h = await hazard()
     const { store } = h.worker('w')
-    const plain = await join(store, { name: 'plain' })
-    const ordered = await join(store, { name: 'ordered', orderBy: 'aggregate' })
+    const plain = await joinPatiently(store, { name: 'plain' })
+    const ordered = await joinPatiently(store, { name: 'ordered', orderBy: 'aggregate' })
     const lanes = await takeLanes(store, ordered, 'w')
     await publish(h.db.pool, numbered(20))
     const failing = [...(await claim(store, plain, 'w')), ...(await claimLanes(store, ordered, 'w', lanes))]
@@ -72,8 +72,8 @@ describe('the order of a claim', () => {
   test('is the order of positions, although the rows lie in another order', async () => {
     await using h = await hazard()
     const { store, pool } = h.worker('w')
-    const plain = await join(store, { name: 'plain' })
-    const ordered = await join(store, { name: 'ordered', orderBy: 'aggregate' })
+    const plain = await joinPatiently(store, { name: 'plain' })
+    const ordered = await joinPatiently(store, { name: 'ordered', orderBy: 'aggregate' })
     const lanes = await takeLanes(store, ordered, 'w')
     await publish(h.db.pool, numbered(60))
     for (const id of await column(h.db.pool, 'select id from outbox_delivery order by md5(id::text)')) {

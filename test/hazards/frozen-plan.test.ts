@@ -1,9 +1,16 @@
 import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { beat, claim, claimLanes, DONE, join, retryNow, settled, takeLanes } from '../store/contract/helpers.ts'
+import { beat, claim, claimLanes, DONE, retryNow, settled, takeLanes } from '../store/contract/helpers.ts'
 import { explain, explainPrepared, mostRowsScanned, seqScans } from './plan.ts'
 import type { Sent } from './stepping-pool.ts'
-import { type Hazard, hazard, publishMany, type SteppedWorker } from './support.ts'
+import {
+  createOwnDatabase,
+  type Hazard,
+  hazard,
+  joinPatiently,
+  publishMany,
+  type SteppedWorker,
+} from './support.ts'
 
 const LOADED = 100_000
 const LIMIT = 100
@@ -22,7 +29,8 @@ const JOIN_CLAIM = `
   select c.id, e.payload from claimed c join outbox_event e on e.event_id = c.event_id`
 
 /** The claim with a smaller limit: what goes wrong here goes wrong for every row. */
-const few = ({ values }: Sent): readonly unknown[] => values.map((value, index) => (index === 2 ? FEW : value))
+const few = ({ values }: Sent): readonly unknown[] =>
+  values.map((value, index) => (index === 2 ? FEW : value))
 
 /** A connection that prepared both claims, and planned them once and for all. */
 async function prepareAll(h: Hazard, ours: Sent, setting: string): Promise<pg.Client> {
@@ -44,10 +52,10 @@ describe('a plan made while the tables were empty', () => {
   let pinned: pg.Client
 
   beforeAll(async () => {
-    h = await hazard()
+    h = await hazard(createOwnDatabase)
     worker = h.worker('w')
-    const sub = await join(worker.store, { name: 'unordered' })
-    const ordered = await join(worker.store, { name: 'ordered', orderBy: 'aggregate' })
+    const sub = await joinPatiently(worker.store, { name: 'unordered' })
+    const ordered = await joinPatiently(worker.store, { name: 'ordered', orderBy: 'aggregate' })
     // Nothing may tell the planner of the rows that are loaded below.
     for (const table of ['outbox_event', 'outbox_delivery']) {
       await h.db.pool.query(`alter table ${table} set (autovacuum_enabled = false)`)
@@ -59,8 +67,7 @@ describe('a plan made while the tables were empty', () => {
     oursOfLanes = worker.pool.lastSent(/parked as/)
     frozen = await prepareAll(h, ours, '')
     pinned = await prepareAll(h, ours, 'set enable_seqscan = off')
-    // A connection that falls behind with the news of other tests' tables forgets all its plans.
-    await publishMany(h, LOADED, 'n % 1000', () => Promise.all([frozen.query('select'), pinned.query('select')]))
+    await publishMany(h, LOADED, 'n % 1000')
   }, 60_000)
 
   afterAll(async () => {
@@ -68,7 +75,7 @@ describe('a plan made while the tables were empty', () => {
   })
 
   test('is never made: no statement of a worker has a name', async () => {
-    const sub = await join(worker.store, { name: 'unordered' })
+    const sub = await joinPatiently(worker.store, { name: 'unordered' })
     const [first, second] = await claim(worker.store, sub, 'w2', 2)
     if (first === undefined || second === undefined) throw new Error('nothing was claimed')
     await beat(worker.store, sub, 'w2', [first, second])
@@ -88,7 +95,9 @@ describe('a plan made while the tables were empty', () => {
   test('does not slow the claim of lanes either', async () => {
     const plan = await explain(await h.connect('explain'), oursOfLanes)
     expect(plan['Actual Rows']).toBe(LIMIT)
-    expect(seqScans(plan).filter((table) => table === 'outbox_delivery' || table === 'outbox_event')).toEqual([])
+    expect(seqScans(plan).filter((table) => table === 'outbox_delivery' || table === 'outbox_event')).toEqual(
+      [],
+    )
     expect(mostRowsScanned(plan)).toBeLessThanOrEqual(LIMIT)
   })
 

@@ -1,18 +1,21 @@
 import { describe, expect, test } from 'vitest'
 import { ManualClock } from '../../src/runtime/manual-clock.ts'
 import { UNBOUNDED } from '../../src/store/postgres/low-water.ts'
-import { claim, claimLanes, DONE, join, settled, takeLanes } from '../store/contract/helpers.ts'
+import { claim, claimLanes, DONE, settled, takeLanes } from '../store/contract/helpers.ts'
 import { eventually } from '../support/program.ts'
 import { explain, pages } from './plan.ts'
 import type { Sent } from './stepping-pool.ts'
-import { type Hazard, hazard, publish, publishMany } from './support.ts'
+import { type Hazard, hazard, joinPatiently, publish, publishMany } from './support.ts'
 
 const DELIVERED = 20_000
 const FEW_PAGES = 100
 const MANY_PAGES = 500
 
 /** What a claim like the one that was sent reads, and the same without its bound: its last two values. */
-async function pagesOf(h: Hazard, sent: Sent): Promise<{ readonly bounded: number; readonly unbounded: number }> {
+async function pagesOf(
+  h: Hazard,
+  sent: Sent,
+): Promise<{ readonly bounded: number; readonly unbounded: number }> {
   const client = await h.connect('explain')
   const [subscriptionId, workerId, , ...rest] = sent.values
   const values = [subscriptionId, workerId, 10, ...rest]
@@ -39,8 +42,8 @@ describe('a snapshot that somebody holds open', () => {
     await using h = await hazard()
     const clock = new ManualClock()
     const { store, pool } = h.worker('w', clock)
-    const plain = await join(store, { name: 'plain' })
-    const ordered = await join(store, { name: 'ordered', orderBy: 'aggregate' })
+    const plain = await joinPatiently(store, { name: 'plain' })
+    const ordered = await joinPatiently(store, { name: 'ordered', orderBy: 'aggregate' })
     const lanes = await takeLanes(store, ordered, 'w')
     await publish(h.db.pool, ['warm'])
     const holder = await h.connect('holder')

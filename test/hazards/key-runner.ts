@@ -52,9 +52,9 @@ export class KeyRunner {
   }
 
   async #run(delivery: LaneDelivery, stopped: Set<string>): Promise<void> {
-    const { store, sub, onDead, handle } = this.#parts
+    const { store, sub, onDead } = this.#parts
     const { key, lane } = delivery
-    const settlement = stopped.has(key) ? { kind: 'park' as const } : await handle(delivery)
+    const settlement = stopped.has(key) ? { kind: 'park' as const } : await this.#parts.handle(delivery)
     await store.settle([settled(delivery, settlement)])
     const goesOn = settlement.kind === 'done' || (settlement.kind === 'dead' && onDead === 'continue')
     if (!goesOn) stopped.add(key)

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import type { HeldLane } from '../../src/store/queue-store.ts'
 import type { RegisteredSubscription } from '../../src/store/subscription-store.ts'
-import { claimLanes, DONE, dead, join, retryLater, settled, takeLanes } from '../store/contract/helpers.ts'
+import { claimLanes, DONE, dead, retryLater, settled, takeLanes } from '../store/contract/helpers.ts'
 import { one } from '../store/postgres/fixtures.ts'
 import { explain, mostRowsScanned, pages } from './plan.ts'
-import { type Hazard, hazard, publish, publishMany, type SteppedWorker } from './support.ts'
+import { type Hazard, hazard, joinPatiently, publish, publishMany, type SteppedWorker } from './support.ts'
 
 const WAITING = 10_000
 const LIMIT = 100
@@ -20,7 +20,7 @@ interface Scene extends SteppedWorker {
 /** A lane in which the first event of key a is dead and blocks the key, and thousands of it follow. */
 async function scene(h: Hazard): Promise<Scene> {
   const worker = h.worker('w')
-  const sub = await join(worker.store, { orderBy: 'aggregate', lanes: 1 })
+  const sub = await joinPatiently(worker.store, { orderBy: 'aggregate', lanes: 1 })
   await publish(h.db.pool, ['a'])
   const lanes = await takeLanes(worker.store, sub, 'w')
   const [first] = await claimLanes(worker.store, sub, 'w', lanes)
@@ -123,7 +123,7 @@ describe('an event that is parked in the moment in which what it waits for is re
   async function parkTooLate(h: Hazard, rewrite: (text: string) => string): Promise<Scene> {
     const worker = h.worker('w')
     worker.pool.rewrite = rewrite
-    const sub = await join(worker.store, { orderBy: 'aggregate', lanes: 1 })
+    const sub = await joinPatiently(worker.store, { orderBy: 'aggregate', lanes: 1 })
     await publish(h.db.pool, ['a'])
     const lanes = await takeLanes(worker.store, sub, 'w')
     const [first] = await claimLanes(worker.store, sub, 'w', lanes)
@@ -137,7 +137,9 @@ describe('an event that is parked in the moment in which what it waits for is re
     await h.db.pool.query(`select outbox_resolve(id, 'kim') from outbox_dead_letter`)
     await lock.query('commit')
     expect(await claiming).toEqual([])
-    expect(await one(h.db.pool, 'select next_retry_at::text from outbox_delivery where id = 2')).toBe('infinity')
+    expect(await one(h.db.pool, 'select next_retry_at::text from outbox_delivery where id = 2')).toBe(
+      'infinity',
+    )
     return { ...worker, h, sub, lanes }
   }
 

@@ -33,7 +33,9 @@ export function explainPrepared(
   values: readonly unknown[],
 ): Promise<PlanNode> {
   const literals = values.map(toLiteral).join(', ')
-  return inRolledBack(client, async () => toPlan(await client.query(`${EXPLAIN} execute ${name}(${literals})`)))
+  return inRolledBack(client, async () =>
+    toPlan(await client.query(`${EXPLAIN} execute ${name}(${literals})`)),
+  )
 }
 
 async function inRolledBack<Result>(client: Connection, work: () => Promise<Result>): Promise<Result> {
@@ -70,7 +72,9 @@ export function pages(plan: PlanNode): number {
 export function mostRowsScanned(plan: PlanNode): number {
   const scans = nodes(plan).filter((node) => node['Relation Name'] !== undefined)
   return Math.max(
-    ...scans.map((node) => (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) * node['Actual Loops']),
+    ...scans.map(
+      (node) => (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) * node['Actual Loops'],
+    ),
   )
 }
 

@@ -110,7 +110,9 @@ export class PublisherLoad {
     return this.#insertRows(client)
   }
 
-  async #insertRows(client: pg.Client): Promise<readonly Omit<Published, 'commitSentMs' | 'commitAckedMs'>[]> {
+  async #insertRows(
+    client: pg.Client,
+  ): Promise<readonly Omit<Published, 'commitSentMs' | 'commitAckedMs'>[]> {
     const events = Array.from({ length: this.#oneOf([1, 1, 1, 2, 4]) }, () => ({
       eventId: randomUUID(),
       stream: this.stream,

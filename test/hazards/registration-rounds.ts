@@ -55,9 +55,10 @@ export async function registerUnderLoad(
 async function oneRound(h: Hazard, load: PublisherLoad, n: number, register: Register): Promise<Round> {
   const definition = define(n, load.stream)
   const calledMs = performance.now()
-  const { id, join } = await register(definition)
+  const registration = await register(definition)
+  const { id } = registration
   const returnedMs = performance.now()
-  await Promise.all([join(), load.nextTransactions()])
+  await Promise.all([registration.join(), load.nextTransactions()])
   // Everybody who begins after it was registered has had the time to publish.
   await load.nextTransactions()
   const retiredMs = performance.now()

@@ -2,9 +2,8 @@ import type pg from 'pg'
 import { describe, expect, test } from 'vitest'
 import { sqlState } from '../../src/store/postgres/client.ts'
 import type { SubscriptionDefinition } from '../../src/store/subscription-store.ts'
-import { untilActive } from '../store/contract/helpers.ts'
 import { one, subscribe } from '../store/postgres/fixtures.ts'
-import { type Hazard, hazard, publish, withoutRegistrationGuard } from './support.ts'
+import { type Hazard, hazard, publish, untilActive, withoutRegistrationGuard } from './support.ts'
 
 const subscription = (name: string, eventTypes: readonly string[] | null = null): SubscriptionDefinition => ({
   name,
@@ -145,27 +144,30 @@ describe('a publisher that reads a snapshot older than a registration', () => {
 
 describe('a joining subscription that is widened while another worker raises its barrier', () => {
   /** Publishes an event of the new type at the worst moment: after the barrier's id was taken, before the widening. */
-  async function widenWhile(h: Hazard, raiseBarrier: () => Promise<unknown>): Promise<void> {
+  async function widenWhile(
+    h: Hazard,
+    raiseBarrier: () => Promise<{ readonly raised: Promise<unknown> }>,
+  ): Promise<void> {
     const { store, pool } = h.worker('widening')
     await store.register(subscription('sub', ['Old']))
     const hold = pool.holdBefore(/^commit/)
     const widening = store.register(subscription('sub', ['Old', 'New']))
     await hold.reached
-    const raising = raiseBarrier()
+    const { raised } = await raiseBarrier()
     const client = await h.connect('publisher')
     await client.query('begin')
     await publish(client, ['a'], { type: 'New' })
     hold.go()
     await widening
     await client.query('commit')
-    await raising
+    await raised
     await untilActive(store)
   }
 
   test('misses no event of the new type', async () => {
     await using h = await hazard()
     const { store } = h.worker('raising')
-    await widenWhile(h, () => store.advanceJoining())
+    await widenWhile(h, async () => ({ raised: Promise.resolve(await store.advanceJoining()) }))
     expect(await deliveries(h, 'sub')).toBe(1)
   })
 

@@ -65,7 +65,9 @@ describe('events of one key that are numbered', () => {
 
   test('have positions in another order if the position is taken before the key is locked', async () => {
     await using h = await hazard()
-    await replaceFunction(h, 'outbox_number', (definition) => definition.replace(/new\.id := nextval[^;]*;/, ''))
+    await replaceFunction(h, 'outbox_number', (definition) =>
+      definition.replace(/new\.id := nextval[^;]*;/, ''),
+    )
     expect(await overtake(h)).toEqual([1, 3, 2])
   })
 

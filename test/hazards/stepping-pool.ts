@@ -72,7 +72,8 @@ export class SteppingPool implements PgPool {
   }
 
   async #note(first: string | PgQueryConfig, values: unknown[] | undefined): Promise<void> {
-    const config: Partial<PgQueryConfig> = typeof first === 'string' ? { text: first, values: values ?? [] } : first
+    const config: Partial<PgQueryConfig> =
+      typeof first === 'string' ? { text: first, values: values ?? [] } : first
     const { text = '', values: sentValues = [] } = config
     this.sent.push({ text, values: sentValues, name: (config as { readonly name?: unknown }).name })
     const index = this.#holds.findIndex(({ pattern }) => pattern.test(text))

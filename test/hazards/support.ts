@@ -1,8 +1,11 @@
 import pg from 'pg'
 import { type Clock, systemClock } from '../../src/runtime/clock.ts'
 import { quoteSchema } from '../../src/store/postgres/identifiers.ts'
+import { migrateUp } from '../../src/store/postgres/migrate.ts'
 import { PostgresWorkerStore } from '../../src/store/postgres/worker-store.ts'
 import type { WorkerStore } from '../../src/store/store.ts'
+import type { RegisteredSubscription, SubscriptionDefinition } from '../../src/store/subscription-store.ts'
+import { join } from '../store/contract/helpers.ts'
 import { createOutboxDatabase, type OutboxDatabase, one } from '../store/postgres/fixtures.ts'
 import { eventually } from '../support/program.ts'
 import { SteppingPool } from './stepping-pool.ts'
@@ -25,8 +28,8 @@ export interface Hazard extends AsyncDisposable {
 }
 
 /** Sets a schema up; `await using` takes it down with everything that was opened. */
-export async function hazard(): Promise<Hazard> {
-  const db = await createOutboxDatabase()
+export async function hazard(create: () => Promise<OutboxDatabase> = createOutboxDatabase): Promise<Hazard> {
+  const db = await create()
   const open: (() => Promise<void>)[] = []
   const options = (name: string): pg.PoolConfig => ({
     connectionString: db.url,
@@ -65,6 +68,43 @@ export async function hazard(): Promise<Hazard> {
   }
 }
 
+/**
+ * A database of its own on the shared server. Schemas that other tests create and drop make every connection of their
+ * database plan anew.
+ */
+export async function createOwnDatabase(): Promise<OutboxDatabase> {
+  const shared = await createOutboxDatabase()
+  const { schema } = shared
+  await shared.pool.query(`create database ${schema}`)
+  const url = new URL(shared.url)
+  url.pathname = `/${schema}`
+  const pool = new pg.Pool({ connectionString: url.href })
+  pool.on('error', () => undefined)
+  await migrateUp(pool, { schema })
+  const drop = async (): Promise<void> => {
+    await pool.end()
+    await shared.pool.query(`drop database ${schema} with (force)`)
+    await shared.drop()
+  }
+  return { schema, url: url.href, pool, drop, quoted: quoteSchema(schema), [Symbol.asyncDispose]: drop }
+}
+
+/** As the contract's `untilActive`, but with patience: other tests on this server have long transactions. */
+export function untilActive(store: WorkerStore): Promise<void> {
+  return eventually('nothing joins', async () => (await store.advanceJoining()).length === 0, 20_000)
+}
+
+/** As the contract's `join`, with patience. */
+export async function joinPatiently(
+  store: WorkerStore,
+  overrides: Partial<SubscriptionDefinition> = {},
+): Promise<RegisteredSubscription> {
+  const joined = await join(store, overrides).catch(() => null)
+  if (joined !== null) return joined
+  await untilActive(store)
+  return join(store, overrides)
+}
+
 /** Publishes events in the given order by one plain INSERT, one aggregate id each. */
 export async function publish(
   client: Pick<pg.Pool | pg.Client | pg.PoolClient, 'query'>,
@@ -82,12 +122,7 @@ export async function publish(
  * Publishes many events of few keys, `key` being an SQL expression of `n`. In short transactions: what registers on
  * this server, in whichever test, waits for all that are open.
  */
-export async function publishMany(
-  { db }: Hazard,
-  count: number,
-  key: string,
-  between: () => Promise<unknown> = () => Promise.resolve(),
-): Promise<void> {
+export async function publishMany({ db }: Hazard, count: number, key: string): Promise<void> {
   const step = 1_000
   for (let from = 1; from <= count; from += step) {
     await db.pool.query(
@@ -95,7 +130,6 @@ export async function publishMany(
        select 'things', 'ThingHappened', 'thing', (${key})::text, '{}'
          from generate_series(${from}, ${Math.min(count, from + step - 1)}) as n`,
     )
-    await between()
   }
 }
 
@@ -105,10 +139,9 @@ export async function lapse(db: OutboxDatabase, workerId: string): Promise<void>
     `update outbox_delivery set locked_until = clock_timestamp() - interval '1 ms' where locked_by = $1`,
     [workerId],
   )
-  await db.pool.query(
-    `update outbox_lane set until = clock_timestamp() - interval '1 ms' where owner = $1`,
-    [workerId],
-  )
+  await db.pool.query(`update outbox_lane set until = clock_timestamp() - interval '1 ms' where owner = $1`, [
+    workerId,
+  ])
   await db.pool.query('delete from outbox_worker where worker_id = $1', [workerId])
 }
 
@@ -118,7 +151,9 @@ export async function replaceFunction(
   name: string,
   change: (definition: string) => string,
 ): Promise<void> {
-  const definition = await one<string>(db.pool, 'select pg_get_functiondef($1::regproc)', [`${db.schema}.${name}`])
+  const definition = await one<string>(db.pool, 'select pg_get_functiondef($1::regproc)', [
+    `${db.schema}.${name}`,
+  ])
   const changed = change(definition)
   if (changed === definition) throw new Error(`${name} does not contain what this test takes out of it`)
   await db.pool.query(changed)

@@ -2,9 +2,9 @@ import { describe, expect, test } from 'vitest'
 import type { ClaimedDelivery, Settlement } from '../../src/delivery/delivery.ts'
 import { completeInTransaction } from '../../src/store/postgres/complete-in-transaction.ts'
 import type { RegisteredSubscription } from '../../src/store/subscription-store.ts'
-import { beat, claim, DONE, dead, join, LEASE_MS, retryNow, settled } from '../store/contract/helpers.ts'
+import { beat, claim, DONE, dead, LEASE_MS, retryNow, settled } from '../store/contract/helpers.ts'
 import { one } from '../store/postgres/fixtures.ts'
-import { type Hazard, hazard, lapse, publish, type SteppedWorker } from './support.ts'
+import { type Hazard, hazard, joinPatiently, lapse, publish, type SteppedWorker } from './support.ts'
 
 interface Scene {
   readonly h: Hazard
@@ -19,7 +19,7 @@ interface Scene {
 
 async function scene(h: Hazard): Promise<Scene> {
   const [zombie, healthy] = [h.worker('zombie'), h.worker('healthy')]
-  const sub = await join(zombie.store)
+  const sub = await joinPatiently(zombie.store)
   await publish(h.db.pool, ['a'])
   const [stale] = await claim(zombie.store, sub, 'w1')
   await lapse(h.db, 'w1')
@@ -34,8 +34,7 @@ async function scene(h: Hazard): Promise<Scene> {
   return { h, sub, zombie, healthy, stale, current }
 }
 
-const row = ({ h }: Scene): Promise<unknown> =>
-  one(h.db.pool, 'select row_to_json(d) from outbox_delivery d')
+const row = ({ h }: Scene): Promise<unknown> => one(h.db.pool, 'select row_to_json(d) from outbox_delivery d')
 
 const SETTLEMENTS: readonly Settlement[] = [
   DONE,
@@ -71,7 +70,9 @@ describe('a worker that finishes after its lease was given to another', () => {
     const client = await h.connect('handler')
     await client.query('begin; create table effect ()')
     const tx = { query: (text: string, params: readonly unknown[] = []) => client.query(text, [...params]) }
-    await expect(completeInTransaction(tx, h.db.quoted, s.stale)).rejects.toMatchObject({ code: 'LEASE_LOST' })
+    await expect(completeInTransaction(tx, h.db.quoted, s.stale)).rejects.toMatchObject({
+      code: 'LEASE_LOST',
+    })
     await client.query('rollback')
     await completeInTransaction(tx, h.db.quoted, s.current)
     expect(await one(h.db.pool, 'select status from outbox_delivery')).toBe('DONE')
@@ -81,7 +82,7 @@ describe('a worker that finishes after its lease was given to another', () => {
   test('whose settle began before the lease lapsed and is overtaken by recovery writes nothing', async () => {
     await using h = await hazard()
     const zombie = h.worker('zombie')
-    const sub = await join(zombie.store)
+    const sub = await joinPatiently(zombie.store)
     await publish(h.db.pool, ['a'])
     const [stale] = await claim(zombie.store, sub, 'w1')
     if (stale === undefined) throw new Error('nothing was claimed')

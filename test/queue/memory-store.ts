@@ -16,7 +16,7 @@ import type {
   SubscriptionDefinition,
   UnmatchedEvent,
 } from '../../src/store/subscription-store.ts'
-import type { MemoryTables, Row } from './memory-tables.ts'
+import type { MemoryTables } from './memory-tables.ts'
 
 /** What a test may do around each call: wait before and after its effect, or fail it. */
 export type Interpose = (operation: string, when: 'before' | 'after') => Promise<void> | void
@@ -50,19 +50,15 @@ export class MemoryStore implements WorkerStore {
 
   claimLanes(request: LaneClaimRequest): Promise<readonly LaneDelivery[]> {
     return this.#run('claimLanes', () => {
-      const picked: Row[] = []
-      for (const { lane } of this.tables.owned(request)) {
-        const mayGo = this.tables
-          .pending(lane)
-          .filter((row) => row.held && this.tables.isDue(row) && !this.tables.isBlocked(row))
-        picked.push(...mayGo.filter((row) => !row.suspect))
-        for (const row of this.tables.pending(lane).filter(({ held }) => !held)) {
-          if (this.tables.earlierHeld(row).length === 0) picked.push(row)
-          else Object.assign(row, { held: true, nextRetryAtMs: Number.POSITIVE_INFINITY })
-        }
-      }
-      const chosen = picked.slice(0, request.limit)
-      return this.tables.lease(chosen, request.workerId, (lane) => this.tables.lanes[lane]?.untilMs ?? 0)
+      const lanes = this.tables.owned(request)
+      const chosen = this.tables.due(lanes, Math.max(1, Math.floor(request.limit / 4)))
+      const fresh = lanes.flatMap(({ lane }) => this.tables.pending(lane)).filter(({ held }) => !held)
+      const read = fresh.slice(0, Math.max(0, request.limit - chosen.length))
+      const blocked = read.filter((row) => this.tables.earlierHeld(row).length > 0)
+      const free = read.filter((row) => !blocked.includes(row))
+      for (const row of blocked) Object.assign(row, { held: true, nextRetryAtMs: Number.POSITIVE_INFINITY })
+      const untilMs = (lane: number): number => this.tables.lanes[lane]?.untilMs ?? 0
+      return this.tables.lease([...chosen, ...free], request.workerId, untilMs)
     })
   }
 

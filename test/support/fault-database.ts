@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import pg from 'pg'
 import { inject } from 'vitest'
 import { migrateUp } from '../../src/store/postgres/index.ts'
@@ -16,38 +15,40 @@ import type { SubscriptionConfig, WorkerConfig } from './worker-config.ts'
 /** A lease that is short enough to wait for, and long enough for a busy machine. */
 export const LEASE_MS = 2_000
 
-/** Connections under this name are a test's own eyes and hands: no fault of its making touches them. */
+/** Connections under this name are a test's own hands: it does not cut them off. */
 export const WITNESS = 'witness'
 
-/** An outbox in a schema of its own, with a history that its handlers write. */
+/** An outbox in a schema of its own, and a history that its handlers write beyond the reach of any fault. */
 export interface FaultDatabase extends AsyncDisposable {
-  /** The server's, without a search path: everything is named with its schema. */
+  /** The outbox's server, without a search path: everything is named with its schema. */
   readonly url: string
-  /** The same, for connections that no fault touches. */
-  readonly witnessUrl: string
   readonly schema: string
-  /** No fault touches it. */
+  /** For a test's own statements on that server. */
   readonly pool: pg.Pool
+  /** Where the history is: the same schema on the server that the whole run shares, which nobody breaks. */
+  readonly witnessUrl: string
+  readonly witness: pg.Pool
 }
 
-/** On the server that the whole test run shares, or on one of the suite's own. */
+/** An outbox on a server of the suite's own, to be broken, or on the one that the whole run shares. */
 export async function createFaultDatabase(ownServerUrl?: string): Promise<FaultDatabase> {
-  const shared = ownServerUrl === undefined ? await createTestDatabase() : null
-  const url = ownServerUrl ?? inject('databaseUrl')
-  const schema = shared?.schema ?? `f_${randomBytes(6).toString('hex')}`
-  const witnessUrl = withApplicationName(url, WITNESS)
-  const pool = new pg.Pool({ connectionString: witnessUrl, max: 20 })
+  const shared = await createTestDatabase()
+  const { schema } = shared
+  const witnessUrl = inject('databaseUrl')
+  const url = ownServerUrl ?? witnessUrl
+  const pool = new pg.Pool({ connectionString: withApplicationName(url, WITNESS) })
   pool.on('error', () => undefined) // the server may be stopped under it
   await migrateUp(pool, { schema })
-  await createHistory(pool, schema)
+  await createHistory(shared.pool, schema)
   return {
     url,
-    witnessUrl,
     schema,
     pool,
+    witnessUrl,
+    witness: shared.pool,
     [Symbol.asyncDispose]: async () => {
       await pool.end()
-      await shared?.drop()
+      await shared.drop()
     },
   }
 }
@@ -90,11 +91,11 @@ export async function allDone(database: FaultDatabase, count: number, timeoutMs 
 
 /** What the checker says of the history so far: of all workers, or of one where several have subscriptions of their own. */
 export async function historyOf(
-  { pool, schema }: FaultDatabase,
+  { witness, schema }: FaultDatabase,
   committed: readonly PublishedEvent[],
   worker?: string,
 ): Promise<HistoryReport> {
-  const handled = await readHistory(pool, schema)
+  const handled = await readHistory(witness, schema)
   return checkHistory(
     committed,
     worker === undefined ? handled : handled.filter((event) => event.worker === worker),
@@ -102,8 +103,8 @@ export async function historyOf(
 }
 
 /** How often something was handled. */
-export async function countHandled({ pool, schema }: FaultDatabase): Promise<number> {
-  const { rows } = await pool.query<{ count: string }>(`select count(*) from ${schema}.history`)
+export async function countHandled({ witness, schema }: FaultDatabase): Promise<number> {
+  const { rows } = await witness.query<{ count: string }>(`select count(*) from ${schema}.history`)
   return Number(rows[0]?.count)
 }
 

@@ -27,7 +27,7 @@ export interface StepWorker {
   of<Kind extends WorkerEvent['kind']>(kind: Kind): readonly Extract<WorkerEvent, { readonly kind: Kind }>[]
 }
 
-/** A worker of steps, whose handlers write history on connections that no fault touches. Starts nothing. */
+/** A worker of steps, whose handlers write history where no fault reaches. Starts nothing. */
 export function stepWorker(
   outbox: StepOutbox,
   database: FaultDatabase,
@@ -51,7 +51,7 @@ export function stepWorker(
 function stepSubscription(
   name: string,
   { before, ...options }: StepWork,
-  { pool, schema }: FaultDatabase,
+  { witness, schema }: FaultDatabase,
   worker: string,
 ): StepSubscription {
   return {
@@ -62,7 +62,7 @@ function stepSubscription(
         '*': async ({ eventId, aggregateId, payload }) => {
           const { seq } = payload as { readonly seq: number }
           await before?.({ eventId, key: aggregateId, seq })
-          await recordHandled(pool, schema, { eventId, key: aggregateId, seq, worker })
+          await recordHandled(witness, schema, { eventId, key: aggregateId, seq, worker })
         },
       },
     },

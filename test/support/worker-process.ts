@@ -38,8 +38,7 @@ export class WorkerProcess implements AsyncDisposable {
   /** Waits until it has told so many of a kind. */
   async told(kind: string, count = 1): Promise<void> {
     await eventually(`${this.id} tells ${count} ${kind}`, () => {
-      if (this.#program.exitCode !== null && this.of(kind).length < count)
-        throw new Error(`${this.id} ended`)
+      if (this.#program.exitCode !== null && this.of(kind).length < count) throw new Error(`${this.id} ended`)
       return this.of(kind).length >= count
     })
   }

@@ -1,11 +1,16 @@
-import type { PgPool } from './client.ts'
+import type { PgPool, PgPoolClient } from './client.ts'
 
 /** Claim, settle, heartbeat and housekeeping may overlap; more would only wait for the database. */
 const WORKER_CONNECTIONS = 5
 
 interface PoolWithOptions extends PgPool {
   readonly options: Readonly<Record<string, unknown>>
-  readonly constructor: new (options: Record<string, unknown>) => PgPool
+  readonly constructor: new (options: Record<string, unknown>) => OwnPool
+}
+
+interface OwnPool extends Omit<PgPool, 'on'> {
+  on?(event: 'error', listener: (error: Error) => void): unknown
+  on?(event: 'connect', listener: (client: PgPoolClient) => void): unknown
 }
 
 /** A pool of one worker. `own` tells whether closing the worker closes it. */
@@ -41,6 +46,8 @@ export function siblingPool(pool: PgPool, onError: (error: Error) => void): Work
   }
   const sibling = new pool.constructor(options)
   sibling.on?.('error', onError)
+  // The server may end a connection in the same breath in which it accepts it, before whoever asked for it can listen.
+  sibling.on?.('connect', (client) => client.on?.('error', onError))
   return { pool: sibling, own: true }
 }
 

@@ -1,0 +1,26 @@
+import pg from 'pg'
+import { expect, test } from 'vitest'
+import { defineWorkerConfig } from '../../src/cli/worker-config.ts'
+import { defineEvents } from '../../src/event/define-events.ts'
+import { unchecked } from '../../src/event/standard-schema.ts'
+import { createOutbox } from '../../src/outbox.ts'
+import { postgresStore } from '../../src/store/postgres/postgres-store.ts'
+
+test('a config is typed by its outbox, as an object and as a function', async () => {
+  const events = defineEvents({
+    OrderPlaced: { stream: 'shop', aggregate: 'order', schema: unchecked<{ amount: number }>() },
+  })
+  const outbox = createOutbox({ store: postgresStore({ pool: new pg.Pool() }), events })
+  const mailer = outbox.subscription('mailer', { on: { OrderPlaced: ({ payload }) => payload.amount } })
+  const config = { outbox, subscriptions: [mailer], options: { leaseMs: 10_000 } }
+
+  expect(defineWorkerConfig(config)).toBe(config)
+  const make = defineWorkerConfig(async ({ schema }) => ({ ...config, options: { workerId: schema } }))
+  expect(typeof make === 'function' && (await make({ databaseUrl: undefined, schema: 'x' })).options).toEqual(
+    {
+      workerId: 'x',
+    },
+  )
+  // @ts-expect-error a subscription that is none
+  defineWorkerConfig({ outbox, subscriptions: ['mailer'] })
+})
