@@ -40,6 +40,7 @@ export interface TerminalParts {
 
 const CODES: Readonly<Record<Style, number>> = { title: 1, faint: 2, bad: 31, good: 32, warning: 33 }
 
+const DEFAULT_COLUMNS = 80
 const STYLE_CODES = /\u001b\[\d+m/g
 
 /** The terminal of a process, or of a test. */
@@ -47,6 +48,8 @@ export function createTerminal({ stdout, stderr, env }: TerminalParts): Terminal
   const colours = wantsColours(stdout, env)
   const notesInColours = wantsColours(stderr, env)
   const rewrites = stdout.isTTY === true && env['TERM'] !== 'dumb'
+  // A terminal without a size says 0.
+  const width = stdout.isTTY === true && stdout.columns ? stdout.columns : null
   let isLive = false
   const style = (name: Style, text: string): string =>
     colours ? `\u001b[${CODES[name]}m${text}\u001b[0m` : text
@@ -57,18 +60,20 @@ export function createTerminal({ stdout, stderr, env }: TerminalParts): Terminal
     note: (text) => stderr.write(`${notesInColours ? text : text.replace(STYLE_CODES, '')}\n`),
     printLive: (line) => {
       isLive = rewrites
-      stdout.write(rewrites ? `\r\u001b[2K${truncate(line, (stdout.columns ?? 80) - 1)}` : `${line}\n`)
+      stdout.write(rewrites ? `\r\u001b[2K${truncate(line, liveWidth(stdout) - 1)}` : `${line}\n`)
     },
     endLive: () => {
       if (isLive) stdout.write('\n')
       isLive = false
     },
     style,
-    table: {
-      width: stdout.isTTY === true ? (stdout.columns ?? null) : null,
-      title: (text) => style('title', text),
-    },
+    table: { width, title: (text) => style('title', text) },
   }
+}
+
+/** Asked for each line: windows change their size. */
+function liveWidth({ columns }: TerminalStream): number {
+  return columns || DEFAULT_COLUMNS
 }
 
 /** As no-color.org has it: NO_COLOR wins over all, FORCE_COLOR over the kind of output. */

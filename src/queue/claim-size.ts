@@ -37,9 +37,9 @@ export class ClaimSize {
     this.#size = Math.min(options.batchSize, options.concurrency * 2)
   }
 
-  /** Takes note of how a claim came out. */
+  /** Takes note of how a claim came out. It counts as full from a quarter on: retries alone get no more of it. */
   claimed(asked: number, got: number): void {
-    if (got >= asked) this.#size = Math.min(this.#options.batchSize, Math.max(this.#size, asked) * 2)
+    if (got * 4 >= asked) this.#size = Math.min(this.#options.batchSize, Math.max(this.#size, asked) * 2)
   }
 
   /** Takes note of how many handlers ended in a time during which some were running. */

@@ -42,6 +42,7 @@ export class Settler<Item extends Settled> {
   #collected: Item[] = []
   #running: Promise<void> | null = null
   #urgent = false
+  #flushing = 0
   #lingering: AbortController | null = null
 
   constructor(parts: SettlerParts<Item>) {
@@ -65,10 +66,12 @@ export class Settler<Item extends Settled> {
 
   /** Resolves when everything added so far is written or given up. */
   async flush(): Promise<void> {
+    this.#flushing += 1
     while (this.#running !== null) {
       this.hurry()
       await this.#running
     }
+    this.#flushing -= 1
   }
 
   #start(): void {
@@ -90,7 +93,8 @@ export class Settler<Item extends Settled> {
   }
 
   async #linger(): Promise<void> {
-    if (this.#urgent) return
+    const isFull = this.#collected.length >= this.#parts.batchSize
+    if (this.#urgent || this.#flushing > 0 || isFull) return
     this.#lingering = new AbortController()
     await this.#parts.clock.sleep(LINGER_MS, this.#lingering.signal)
     this.#lingering = null

@@ -46,7 +46,12 @@ export function processor(
   return subscription('outbox-event-processor', { ...options, on: { OrderCompleted: handle } })
 }
 
-export const order = (orderId: number) => ({ aggregateId: orderId, payload: { orderId } })
+interface OrderInput {
+  readonly aggregateId: number
+  readonly payload: { readonly orderId: number }
+}
+
+export const order = (orderId: number): OrderInput => ({ aggregateId: orderId, payload: { orderId } })
 
 /** Publishes orders with these numbers in one transaction. */
 export function completeOrders(shop: Shop, orderIds: readonly number[]): Promise<readonly string[]> {

@@ -67,7 +67,10 @@ describe('the processor', () => {
   })
 
   test("D1 the seed's own numbers are what the options say", () => {
-    const resolved = resolveSubscription(shopEvents, processor(() => {}, SEED) as never)
+    const resolved = resolveSubscription(
+      shopEvents,
+      processor(() => {}, SEED),
+    )
     expect(resolved).toMatchObject({ pollMs: 5_000, batchSize: 50, drain: false })
     expect(resolved.definition.maxAttempts).toBe(5)
     expect([1, 2, 3, 4, 5].map((failed) => resolved.retry.backoff.delayMs(failed, () => 0.99))).toEqual([
@@ -84,14 +87,14 @@ describe('the processor', () => {
     }
     await shop.run([processor(fail, { ...SEED, pollMs: 20 })])
     const eventId = await shop.publish('OrderCompleted', order(1))
-    await eventually('it has failed', () => shop.toldOf('retried').length === 1)
+    await eventually('it has failed', () => shop.toldOf('retried').length >= 1)
     const row = await shop.delivery(eventId)
     // The pause is written by the database's clock.
     const pauseMs = (row?.next_retry_at?.getTime() ?? 0) - (row?.updated_at.getTime() ?? 0)
     expect(Math.abs(pauseMs - 5_000)).toBeLessThan(500)
-    for (const failures of [2, 3, 4, 5]) {
+    for (const failures of [1, 2, 3, 4]) {
+      await eventually('it has failed', () => shop.toldOf('retried').length >= failures)
       await shop.passRetryDelays()
-      await eventually('it has failed', () => attempts.length >= failures)
     }
     await shop.untilStatus(eventId, 'DEAD')
     expect(attempts).toEqual([1, 2, 3, 4, 5])

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { PoolClient } from 'pg'
 import { z } from 'zod'
-import { defineEvents } from '../../src/index.ts'
+import { defineEvents, type PayloadInput } from '../../src/index.ts'
 import { openSystem, type System } from './support.ts'
 
 export const ivmEvents = defineEvents({
@@ -56,7 +56,10 @@ export const product: IngestRequest = {
   content: '{"price":100}',
 }
 
-export function payloadOf({ content, ...request }: IngestRequest) {
+export function payloadOf({
+  content,
+  ...request
+}: IngestRequest): PayloadInput<IvmEvents, 'RawDataIngested'> {
   const contentHash = `sha256:${createHash('sha256').update(content).digest('hex')}`
   return { ...request, contentHash, schemaId: 'product.v1', schemaVersion: '1.0.0' }
 }

@@ -140,7 +140,7 @@ describe('the poller of the ledger', () => {
       ...POLLER,
       on: { LedgerPosted: () => {} },
     })
-    const resolved = resolveSubscription(ledgerEvents, poller as never)
+    const resolved = resolveSubscription(ledgerEvents, poller)
     expect(resolved).toMatchObject({ pollMs: 2_000, batchSize: 100, drain: false })
     const delays = Array.from({ length: resolved.definition.maxAttempts - 1 }, (_, n) =>
       resolved.retry.backoff.delayMs(n + 1, () => 0.99),

@@ -57,7 +57,7 @@ async function failInTurn(umbra: Umbra, rounds: number): Promise<readonly string
 describe('the poller of umbra', () => {
   test("U1 the seed's own numbers are what the options say", () => {
     const subscription = { name: 'poller', options: { ...POLLER, on: { PaymentFailed: () => {} } } }
-    const resolved = resolveSubscription(umbraEvents, subscription as never)
+    const resolved = resolveSubscription(umbraEvents, subscription)
     expect(resolved).toMatchObject({ pollMs: 2_000, batchSize: 50, drain: false, concurrency: 1 })
     expect(resolved.definition).toMatchObject({ maxAttempts: 10, lanes: 1, orderBy: 'total' })
   })

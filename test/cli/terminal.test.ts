@@ -7,11 +7,11 @@ interface Recorded {
   readonly err: string[]
 }
 
-function record(isTTY: boolean, env: Record<string, string> = {}, errIsTTY = isTTY): Recorded {
+function record(isTTY: boolean, env: Record<string, string> = {}, errIsTTY = isTTY, columns = 20): Recorded {
   const out: string[] = []
   const err: string[] = []
   const terminal = createTerminal({
-    stdout: { isTTY, columns: 20, write: (text) => out.push(text) },
+    stdout: { isTTY, columns, write: (text) => out.push(text) },
     stderr: { isTTY: errIsTTY, columns: 20, write: (text) => err.push(text) },
     env,
   })
@@ -25,6 +25,13 @@ test('the live line takes the place of the one before it, and never breaks into 
   terminal.endLive()
   terminal.endLive()
   expect(out).toEqual(['\r\u001b[2Kone', '\r\u001b[2K발행 100 전달 200 …', '\n'])
+})
+
+test('a terminal that does not know its size is taken for an ordinary one', () => {
+  const { terminal, out } = record(true, {}, true, 0)
+  terminal.printLive('published 100  delivered 300')
+  expect(out).toEqual(['\r\u001b[2Kpublished 100  delivered 300'])
+  expect(terminal.table.width).toBeNull()
 })
 
 test('without a terminal each live line is a line of its own', () => {

@@ -7,9 +7,12 @@ import {
   LEASE_MS,
   workerOn,
 } from '../support/fault-database.ts'
+import { bePatient } from '../support/patience.ts'
 import { publishSteps, stepOutbox, walks } from '../support/steps.ts'
 import type { SubscriptionConfig } from '../support/worker-config.ts'
 import { WorkerProcess } from '../support/worker-process.ts'
+
+bePatient()
 
 interface Kind {
   readonly title: string
@@ -59,8 +62,8 @@ describe('kill -9 of a worker with deliveries in hand', () => {
     const killedAtMs = performance.now()
 
     await allDone(database, committed.length)
-    // A lease, what recovery looks for each second at most, and twenty suspects one by one on a busy machine.
-    expect(performance.now() - killedAtMs).toBeLessThan(LEASE_MS + 8_000)
+    // A lease, a look for what vanished workers left, and all of that one by one, on a machine that does much else.
+    expect(performance.now() - killedAtMs).toBeLessThan(LEASE_MS + 15_000)
     const { inversions, ...rest } = await historyOf(database, committed)
     expect(rest).toEqual({ lost: [], phantoms: [], duplicates: [] })
     if (subscription.name !== 'unordered') expect(inversions).toEqual([])

@@ -1,9 +1,11 @@
 import { expect, test } from 'vitest'
 import { countStates, createFaultDatabase, historyOf, joined, workerOn } from '../support/fault-database.ts'
-import { eventually } from '../support/program.ts'
+import { bePatient, comes } from '../support/patience.ts'
 import { publishSteps, stepOutbox, walks } from '../support/steps.ts'
 import type { SubscriptionConfig, WorkerConfig } from '../support/worker-config.ts'
 import { WorkerProcess } from '../support/worker-process.ts'
+
+bePatient()
 
 /** Starts a worker again whenever it dies, as an orchestrator would. */
 class Supervisor implements AsyncDisposable {
@@ -56,14 +58,10 @@ test.each(subscriptions)(
     const outbox = stepOutbox(database.pool, database.schema)
     await publishSteps(outbox, database.pool, all, { poison })
 
-    await eventually(
-      'the poison is dead and all others are done',
-      async () => {
-        const { DONE = 0, DEAD = 0, ...rest } = await countStates(database)
-        return DONE === innocents.length && DEAD === 1 && Object.keys(rest).length === 0
-      },
-      25_000,
-    )
+    await comes('the poison is dead and all others are done', async () => {
+      const { DONE = 0, DEAD = 0, ...rest } = await countStates(database)
+      return DONE === innocents.length && DEAD === 1 && Object.keys(rest).length === 0
+    })
 
     const letters = await outbox.deadLetters.list()
     expect(letters.map(({ eventId, errorCode }) => ({ eventId, errorCode }))).toEqual([

@@ -1,7 +1,10 @@
 import { expect, test } from 'vitest'
 import { allDone, createFaultDatabase, historyOf, joined, workerOn } from '../support/fault-database.ts'
+import { bePatient } from '../support/patience.ts'
 import { publishSteps, stepOutbox, walks } from '../support/steps.ts'
 import { WorkerProcess } from '../support/worker-process.ts'
+
+bePatient()
 
 test('in a rolling deploy the old code leaves events it does not know to the new code', async () => {
   await using database = await createFaultDatabase()

@@ -9,10 +9,12 @@ import {
 } from '../support/fault-database.ts'
 import { startFaultProxy } from '../support/fault-proxy.ts'
 import type { PublishedEvent } from '../support/history.ts'
-import { eventually } from '../support/program.ts'
+import { bePatient, comes } from '../support/patience.ts'
 import { publishSteps, stepOutbox, walks } from '../support/steps.ts'
 import type { SubscriptionConfig, WorkerConfig } from '../support/worker-config.ts'
 import { WorkerProcess } from '../support/worker-process.ts'
+
+bePatient()
 
 const unordered: SubscriptionConfig = { name: 'unordered', concurrency: 2 }
 const ordered: SubscriptionConfig = { name: 'ordered', order: 'aggregate', concurrency: 2 }
@@ -55,7 +57,7 @@ describe('SIGTERM', () => {
     expect((await countHeld(database)).held).toBeGreaterThan(2)
 
     worker.signal('SIGTERM')
-    await eventually('only what runs is held', async () => {
+    await comes('only what runs is held', async () => {
       const { held, free } = await countHeld(database)
       return held === 2 && free === committed.length - 2
     })

@@ -10,9 +10,12 @@ import {
   joined,
   workerOn,
 } from '../support/fault-database.ts'
+import { bePatient } from '../support/patience.ts'
 import { publishSteps, stepOutbox, walks } from '../support/steps.ts'
 import type { SubscriptionConfig } from '../support/worker-config.ts'
 import { WorkerProcess } from '../support/worker-process.ts'
+
+bePatient()
 
 const unordered: SubscriptionConfig = { name: 'unordered' }
 const ordered: SubscriptionConfig = { name: 'ordered', order: 'aggregate' }

@@ -10,9 +10,11 @@ import {
   WITNESS,
 } from '../support/fault-database.ts'
 import { type FaultProxy, startFaultProxy } from '../support/fault-proxy.ts'
-import { eventually } from '../support/program.ts'
+import { bePatient, comes } from '../support/patience.ts'
 import { type StepWorker, startAll, stepWorker } from '../support/step-worker.ts'
 import { publishSteps, stepOutbox, walks } from '../support/steps.ts'
+
+bePatient()
 
 const EVENTS = 2_000
 const FAULTS = 10
@@ -39,7 +41,7 @@ async function terminateBackends({ pool }: FaultDatabase): Promise<void> {
 async function breakConnections(database: FaultDatabase, proxy: FaultProxy): Promise<void> {
   for (let fault = 1; fault <= FAULTS; fault += 1) {
     const share = Math.floor((fault * EVENTS) / (FAULTS + 2))
-    await eventually(`${share} are handled`, async () => (await countHandled(database)) >= share, 20_000)
+    await comes(`${share} are handled`, async () => (await countHandled(database)) >= share)
     if (fault % 2 === 0) proxy.cut()
     else await terminateBackends(database)
   }

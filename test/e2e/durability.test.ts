@@ -2,7 +2,10 @@ import pg from 'pg'
 import { expect, test } from 'vitest'
 import { startEmbeddedPostgres } from '../../src/testing/index.ts'
 import { createFaultDatabase } from '../support/fault-database.ts'
+import { bePatient } from '../support/patience.ts'
 import { publishSteps, stepOutbox, walks } from '../support/steps.ts'
+
+bePatient()
 
 const COMMITS = 50
 

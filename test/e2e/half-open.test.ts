@@ -2,8 +2,11 @@ import pg from 'pg'
 import { expect, test } from 'vitest'
 import { allDone, createFaultDatabase, historyOf } from '../support/fault-database.ts'
 import { startFaultProxy } from '../support/fault-proxy.ts'
+import { bePatient } from '../support/patience.ts'
 import { startAll, stepWorker, tells } from '../support/step-worker.ts'
 import { publishSteps, stepOutbox, walks } from '../support/steps.ts'
+
+bePatient()
 
 test.each([
   { name: 'unordered', subscription: {} },

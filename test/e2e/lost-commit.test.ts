@@ -4,7 +4,10 @@ import { describe, expect, test } from 'vitest'
 import { UnknownOutcomeError } from '../../src/index.ts'
 import { createFaultDatabase, type FaultDatabase } from '../support/fault-database.ts'
 import { type LostPart, startFaultProxy } from '../support/fault-proxy.ts'
+import { bePatient } from '../support/patience.ts'
 import { stepOutbox } from '../support/steps.ts'
+
+bePatient()
 
 async function countEvents({ pool, schema }: FaultDatabase, eventId: string): Promise<number> {
   const { rows } = await pool.query<{ count: number }>(

@@ -11,11 +11,14 @@ import {
   workerOn,
 } from '../support/fault-database.ts'
 import type { PublishedEvent } from '../support/history.ts'
+import { bePatient } from '../support/patience.ts'
 import { findPgbouncer, type Pgbouncer, startPgbouncer } from '../support/pgbouncer.ts'
 import { available } from '../support/servers.ts'
 import { startAll, stepWorker } from '../support/step-worker.ts'
 import { publishSteps, stepOutbox, walks } from '../support/steps.ts'
 import { WorkerProcess } from '../support/worker-process.ts'
+
+bePatient()
 
 let server: EmbeddedPostgres
 let pooler: Pgbouncer

@@ -12,10 +12,12 @@ import {
   workerOn,
 } from '../support/fault-database.ts'
 import { startFaultProxy } from '../support/fault-proxy.ts'
-import { eventually } from '../support/program.ts'
+import { bePatient, comes } from '../support/patience.ts'
 import { publishSteps, stepOutbox, walks } from '../support/steps.ts'
 import type { WorkerLine } from '../support/worker-config.ts'
 import { WorkerProcess } from '../support/worker-process.ts'
+
+bePatient()
 
 const EVENTS = 1_000
 const RESTARTS = 3
@@ -34,7 +36,7 @@ afterAll(async () => {
 async function restartAgainAndAgain(database: FaultDatabase): Promise<void> {
   for (let restart = 1; restart <= RESTARTS; restart += 1) {
     const share = Math.floor((restart * EVENTS) / (RESTARTS + 1))
-    await eventually(`${share} are handled`, async () => (await countHandled(database)) >= share, 20_000)
+    await comes(`${share} are handled`, async () => (await countHandled(database)) >= share)
     await server.restart('immediate')
   }
 }
@@ -94,7 +96,7 @@ describe('when the database goes away', () => {
     await joined(database, 'ordered')
 
     proxy.refuse()
-    await eventually('it has tried twenty times', () => proxy.refused >= 20)
+    await comes('it has tried twenty times', () => proxy.refused >= 20)
     const during = reports(worker.of('error'))
     proxy.accept()
     const committed = walks(2, 2)

@@ -12,10 +12,12 @@ import {
   workerOn,
 } from '../support/fault-database.ts'
 import { readHistory } from '../support/history.ts'
-import { eventually } from '../support/program.ts'
+import { bePatient, comes } from '../support/patience.ts'
 import { startAll, stepWorker } from '../support/step-worker.ts'
 import { publishSteps, stepOutbox, steps, walks } from '../support/steps.ts'
 import { WorkerProcess } from '../support/worker-process.ts'
+
+bePatient()
 
 /** Polls once in ten minutes, from the first empty claim on: whatever arrives in a test was announced. */
 const NEVER_POLLS = { pollMs: 600_000, pollMinMs: 600_000 }
@@ -48,7 +50,7 @@ describe('a worker is woken', () => {
 
     for (const event of committed) {
       await publishSteps(outbox, database.pool, [event])
-      await eventually(
+      await comes(
         `step ${event.seq} is handled`,
         async () => (await countHandled(database)) === event.seq + 1,
       )
@@ -68,7 +70,7 @@ describe('a worker is woken', () => {
 
     for (const event of committed) {
       await publishSteps(outbox, pool, [event])
-      await eventually(
+      await comes(
         `step ${event.seq} is handled`,
         async () => (await countHandled(database)) === event.seq + 1,
       )
@@ -89,7 +91,7 @@ describe('a worker is woken', () => {
     await startAll(sleeper)
 
     await publishSteps(silent, pool, walks(1, 2))
-    await eventually('polling has found both', () => sleeper.of('handled').length === 2)
+    await comes('polling has found both', () => sleeper.of('handled').length === 2)
 
     expect(sleeper.of('handled').map(({ subscription }) => subscription)).toEqual(['polling', 'polling'])
     silent.wake() // not its worker, and it tells nobody else
@@ -114,10 +116,10 @@ describe('a worker is woken', () => {
 
     await pool.query('select pg_terminate_backend($1)', [lost])
     await publishSteps(elsewhere, pool, walks(1, 1))
-    await eventually('polling has found it', () =>
+    await comes('polling has found it', () =>
       sleeper.of('handled').some(({ subscription }) => subscription === 'polling'),
     )
-    await eventually('it listens again', async () => ![null, lost].includes(await listener(database)))
+    await comes('it listens again', async () => ![null, lost].includes(await listener(database)))
     await publishSteps(elsewhere, pool, walks(1, 1))
 
     await allDone(database, 4)

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import { createOutbox, runUntilSignal, type WorkerEvent } from '../../src/index.ts'
+import { type Clock, createOutbox, runUntilSignal, systemClock, type WorkerEvent } from '../../src/index.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'
 import { recordHandled } from '../support/history.ts'
 import { oldSteps, type Step, steps } from '../support/steps.ts'
@@ -50,7 +50,9 @@ function observe(event: WorkerEvent): void {
   tell({ kind, ...facts, ...message, ...(eventId === undefined ? {} : { eventId }) })
 }
 
-const store = postgresStore({ pool, schema })
+// Checks of the listening connection wake workers too. Hours apart, they cannot be what delivered an event.
+const unhurried: Clock = { ...systemClock, sleep: (ms, signal) => systemClock.sleep(ms * 1_000, signal) }
+const store = postgresStore({ pool, schema, clock: unhurried })
 const options = {
   workerId,
   leaseMs: config.leaseMs,

@@ -9,7 +9,7 @@ import {
   type PublishedEvent,
   readHistory,
 } from './history.ts'
-import { eventually } from './program.ts'
+import { comes } from './patience.ts'
 import type { SubscriptionConfig, WorkerConfig } from './worker-config.ts'
 
 /** A lease that is short enough to wait for, and long enough for a busy machine. */
@@ -78,15 +78,11 @@ export async function countStates({ pool, schema }: FaultDatabase): Promise<Reco
 }
 
 /** Waits until so many deliveries are DONE and none is in any other state. */
-export async function allDone(database: FaultDatabase, count: number, timeoutMs = 20_000): Promise<void> {
-  await eventually(
-    `all ${count} deliveries are done`,
-    async () => {
-      const { DONE = 0, ...rest } = await countStates(database)
-      return DONE === count && Object.keys(rest).length === 0
-    },
-    timeoutMs,
-  )
+export async function allDone(database: FaultDatabase, count: number): Promise<void> {
+  await comes(`all ${count} deliveries are done`, async () => {
+    const { DONE = 0, ...rest } = await countStates(database)
+    return DONE === count && Object.keys(rest).length === 0
+  })
 }
 
 /** What the checker says of the history so far: of all workers, or of one where several have subscriptions of their own. */
@@ -110,7 +106,7 @@ export async function countHandled({ witness, schema }: FaultDatabase): Promise<
 
 /** Waits until a subscription has joined, so that ordered ones are served too. */
 export async function joined({ pool, schema }: FaultDatabase, name: string): Promise<void> {
-  await eventually(`${name} is active`, async () => {
+  await comes(`${name} is active`, async () => {
     const { rows } = await pool.query(
       `select 1 from ${schema}.outbox_subscription where name = $1 and state = 'active'`,
       [name],

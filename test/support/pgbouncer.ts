@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { serverAccount } from '../../src/testing/postgres/account.ts'
 import { freePort } from '../../src/testing/postgres/server.ts'
-import { eventually } from './program.ts'
+import { comes } from './patience.ts'
 
 /** A pgbouncer in transaction mode before a server. */
 export interface Pgbouncer extends AsyncDisposable {
@@ -44,7 +44,7 @@ export async function startPgbouncer(databaseUrl: string, poolSize = 6): Promise
     await rm(directory, { recursive: true, force: true })
   }
   try {
-    await eventually('pgbouncer takes connections', () => takesConnections(port))
+    await comes('pgbouncer takes connections', () => takesConnections(port))
   } catch (error) {
     const log = await readFile(join(directory, 'log'), 'utf8').catch(() => '')
     await stop()

@@ -9,7 +9,7 @@ import type {
 import type { PgTransaction } from '../../src/store/postgres/index.ts'
 import { type FaultDatabase, LEASE_MS } from './fault-database.ts'
 import { type PublishedEvent, recordHandled } from './history.ts'
-import { eventually } from './program.ts'
+import { comes } from './patience.ts'
 import type { StepOutbox, steps } from './steps.ts'
 
 type StepSubscription = Subscription<typeof steps, PgTransaction>
@@ -76,5 +76,5 @@ export async function startAll(...workers: readonly StepWorker[]): Promise<void>
 
 /** Waits until a worker has told so many of a kind. */
 export async function tells(worker: StepWorker, kind: WorkerEvent['kind'], count = 1): Promise<void> {
-  await eventually(`${worker.worker.id} tells ${count} ${kind}`, () => worker.of(kind).length >= count)
+  await comes(`${worker.worker.id} tells ${count} ${kind}`, () => worker.of(kind).length >= count)
 }

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
-import { eventually, killProgram, type Program, startProgram } from './program.ts'
+import { comes } from './patience.ts'
+import { killProgram, type Program, startProgram } from './program.ts'
 import type { WorkerConfig, WorkerLine } from './worker-config.ts'
 
 /** How a process ended. */
@@ -37,7 +38,7 @@ export class WorkerProcess implements AsyncDisposable {
 
   /** Waits until it has told so many of a kind. */
   async told(kind: string, count = 1): Promise<void> {
-    await eventually(`${this.id} tells ${count} ${kind}`, () => {
+    await comes(`${this.id} tells ${count} ${kind}`, () => {
       if (this.#program.exitCode !== null && this.of(kind).length < count) throw new Error(`${this.id} ended`)
       return this.of(kind).length >= count
     })

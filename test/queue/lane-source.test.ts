@@ -1,0 +1,138 @@
+import { describe, expect, test } from 'vitest'
+import { LaneSource } from '../../src/queue/lane-source.ts'
+import { ManualClock } from '../../src/runtime/manual-clock.ts'
+import { noJitter, positionsOf } from './fakes.ts'
+import { MemoryStore } from './memory-store.ts'
+import { MemoryTables } from './memory-tables.ts'
+
+const SHARE_EVERY_MS = 10_000
+
+function setup({
+  lanes = 4,
+  tables = new MemoryTables(new ManualClock(), lanes),
+  workerId = 'w1',
+}: Setup = {}) {
+  const store = new MemoryStore(tables)
+  const inHand = new Map<number, number>()
+  const source = new LaneSource({
+    store,
+    options: { subscriptionId: 1, workerId, leaseMs: 30_000, marginMs: 3_000 },
+    clock: tables.clock,
+    random: noJitter,
+    shareEveryMs: SHARE_EVERY_MS,
+    window: { most: 100, least: 10 },
+    countInHand: (lane) => inHand.get(lane) ?? 0,
+  })
+  tables.workers.set(workerId, Number.POSITIVE_INFINITY)
+  return { tables, store, source, inHand, clock: tables.clock }
+}
+
+interface Setup {
+  readonly lanes?: number
+  readonly tables?: MemoryTables
+  readonly workerId?: string
+}
+
+const numbers = (source: LaneSource): number[] => source.lanes().map(({ lane }) => lane)
+
+describe('the source of lanes', () => {
+  test('takes all lanes for the only worker', async () => {
+    const { source } = setup()
+    await source.tend()
+    expect(numbers(source)).toEqual([0, 1, 2, 3])
+  })
+
+  test('gives back what is more than its share when another worker comes, once the lanes are drained', async () => {
+    const { source, tables, inHand, clock } = setup()
+    await source.tend()
+    for (const lane of [0, 1, 2, 3]) inHand.set(lane, lane === 2 ? 0 : 5)
+    tables.workers.set('w2', Number.POSITIVE_INFINITY)
+    await clock.advance(SHARE_EVERY_MS)
+    await source.tend()
+    await source.tend()
+    expect(numbers(source)).toEqual([0, 1, 3])
+    inHand.set(0, 0)
+    await source.tend()
+    expect(numbers(source)).toEqual([1, 3])
+    expect(tables.lanes.map(({ owner }) => owner)).toEqual([null, 'w1', null, 'w1'])
+  })
+
+  test('claims nothing of a lane that is being drained', async () => {
+    const { source, tables, inHand, clock } = setup({ lanes: 2 })
+    await source.tend()
+    for (const lane of [0, 1]) inHand.set(lane, 1)
+    tables.workers.set('w2', Number.POSITIVE_INFINITY)
+    await clock.advance(SHARE_EVERY_MS)
+    await source.tend()
+    const keys = ['a', 'b', 'c', 'd', 'e', 'f'].map((key) => tables.publish(key))
+    const { deliveries } = await source.take(100)
+    expect(deliveries.length).toBeGreaterThan(0)
+    expect(new Set(deliveries.map(({ lane }) => lane)).size).toBe(1)
+    expect(deliveries.length).toBeLessThan(keys.length)
+  })
+
+  test('reads another lane first each time', async () => {
+    const { source, tables } = setup({ lanes: 2 })
+    await source.tend()
+    const lanes: number[] = []
+    for (let n = 0; n < 40; n += 1) tables.publish(`key-${n}`)
+    for (let n = 0; n < 4; n += 1) lanes.push((await source.take(1)).deliveries[0]?.lane ?? -1)
+    expect(lanes).toEqual([0, 1, 0, 1])
+  })
+
+  test('reads no more of a lane whose events pile up in hand, so that the others are read', async () => {
+    const { source, tables, inHand } = setup({ lanes: 2 })
+    await source.tend()
+    for (let n = 0; n < 20; n += 1) tables.publish(`key-${n}`)
+    inHand.set(0, 50)
+    const { deliveries } = await source.take(100)
+    expect(new Set(deliveries.map(({ lane }) => lane))).toEqual(new Set([1]))
+  })
+
+  test('U4 does not trust a lane after a claim with an unknown outcome: what it may have taken goes back first', async () => {
+    const { source, store, tables } = setup({ lanes: 1 })
+    await source.tend()
+    for (let n = 0; n < 4; n += 1) tables.publish('a')
+    store.interpose = (operation, when) => {
+      if (operation === 'claimLanes' && when === 'after') throw new Error('connection cut')
+    }
+    await expect(source.take(2)).rejects.toThrow('connection cut')
+    store.interpose = () => {}
+    expect((await source.take(2)).deliveries).toEqual([])
+    await source.tend()
+    await source.tend()
+    const { deliveries } = await source.takeSuspect()
+    expect(positionsOf(deliveries)).toEqual([1])
+    expect(tables.lanes[0]?.epoch).toBe(2)
+  })
+
+  test('counts a lane as lost when no heartbeat has confirmed it for too long', async () => {
+    const { source, clock } = setup()
+    await source.tend()
+    await clock.advance(26_000)
+    expect(source.expireLanes(clock.monotonicMs())).toEqual([])
+    await clock.advance(1_001)
+    expect(source.expireLanes(clock.monotonicMs())).toEqual([0, 1, 2, 3])
+    expect(source.lanes()).toEqual([])
+  })
+
+  test('does not lose a lane that was taken again since it was asked about', async () => {
+    const { source, tables, clock } = setup({ lanes: 1 })
+    await source.tend()
+    const before = source.lanes()
+    await source.leave()
+    await clock.advance(SHARE_EVERY_MS)
+    await source.tend()
+    expect(tables.lanes[0]?.epoch).toBe(2)
+    expect(source.loseLanes(before)).toEqual([])
+    expect(numbers(source)).toEqual([0])
+  })
+
+  test('dates the lease of what it claims by its lane, not by the claim', async () => {
+    const { source, tables, clock } = setup({ lanes: 1 })
+    await source.tend()
+    await clock.advance(9_000)
+    tables.publish('a')
+    expect((await source.take(10)).confirmedAtMs).toBe(0)
+  })
+})

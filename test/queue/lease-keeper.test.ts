@@ -1,0 +1,140 @@
+import { describe, expect, test } from 'vitest'
+import type { WorkerEvent } from '../../src/observe/worker-events.ts'
+import { Hand, type Held } from '../../src/queue/hand.ts'
+import { LeaseKeeper } from '../../src/queue/lease-keeper.ts'
+import { ManualClock } from '../../src/runtime/manual-clock.ts'
+import type { HeartbeatReport, HeartbeatRequest, LaneDelivery } from '../../src/store/queue-store.ts'
+import { deliveryAt, noJitter, positionsOf } from './fakes.ts'
+
+const LEASE_MS = 30_000
+const NOTHING_LOST: HeartbeatReport = { lostDeliveries: [], lostLanes: [] }
+
+function setup() {
+  const clock = new ManualClock()
+  const stop = new AbortController()
+  const hand = new Hand<LaneDelivery>({ leaseMs: LEASE_MS, marginMs: 3_000 })
+  const beats: HeartbeatRequest[] = []
+  const lost: number[] = []
+  const expired: number[] = []
+  const events: WorkerEvent[] = []
+  let answer: (request: HeartbeatRequest) => Promise<HeartbeatReport> = async () => NOTHING_LOST
+  const keeper = new LeaseKeeper({
+    store: {
+      heartbeat: (request) => {
+        beats.push(request)
+        return answer(request)
+      },
+    },
+    workerId: 'w1',
+    host: 'here',
+    pid: 1,
+    leaseMs: LEASE_MS,
+    holders: [
+      {
+        subscriptionId: 1,
+        leases: () => ({ held: hand.extendable(), lanes: [] }),
+        lose: (held) => void lost.push(...positionsOf(hand.lose(held as readonly Held<LaneDelivery>[]))),
+        expire: (nowMs) => void expired.push(...positionsOf(hand.expire(nowMs))),
+      },
+    ],
+    clock,
+    random: noJitter,
+    observer: (event) => void events.push(event),
+  })
+  const ended = keeper.run(stop.signal)
+  const take = (...positions: number[]) =>
+    hand.take(
+      positions.map((position) => deliveryAt(position)),
+      clock.monotonicMs(),
+    )
+  return {
+    clock,
+    hand,
+    beats,
+    lost,
+    expired,
+    events,
+    take,
+    answerWith: (next: typeof answer): void => {
+      answer = next
+    },
+    end: async (): Promise<void> => {
+      stop.abort()
+      await ended
+    },
+  }
+}
+
+describe('the lease keeper', () => {
+  test('W1 extends everything in hand three times per lease, however long handlers take', async () => {
+    const { clock, beats, expired, take, end } = setup()
+    take(1, 2)
+    await clock.advance(10 * LEASE_MS)
+    expect(beats.length).toBeGreaterThanOrEqual(30)
+    expect(beats.every(({ deliveries }) => deliveries.length === 2)).toBe(true)
+    expect(expired).toEqual([])
+    await end()
+  })
+
+  test('gives leases up before they end when heartbeats fail', async () => {
+    const { clock, hand, expired, events, take, answerWith, end } = setup()
+    const [held] = take(1)
+    answerWith(() => Promise.reject(new Error('connection cut')))
+    await clock.advance(26_000)
+    expect(expired).toEqual([])
+    await clock.advance(2_000)
+    expect(expired).toEqual([1])
+    expect(held !== undefined && hand.isGood(held, clock.monotonicMs())).toBe(false)
+    expect(events.filter(({ kind }) => kind === 'error')).toHaveLength(1)
+    await end()
+  })
+
+  test('W13 gives leases up when a heartbeat never answers', async () => {
+    const { clock, expired, take, answerWith, end } = setup()
+    take(1)
+    answerWith(() => new Promise(() => {}))
+    await clock.advance(LEASE_MS)
+    expect(expired).toEqual([1])
+    void end()
+  })
+
+  test('counts from when a heartbeat was sent, not from when it was answered', async () => {
+    const { clock, expired, take, answerWith, end } = setup()
+    take(1)
+    let beats = 0
+    answerWith(async () => {
+      beats += 1
+      if (beats > 1) throw new Error('connection cut')
+      await clock.sleep(15_000)
+      return NOTHING_LOST
+    })
+    await clock.advance(10_000 + 27_000)
+    expect(expired).toEqual([])
+    await clock.advance(1_001)
+    expect(expired).toEqual([1])
+    await end()
+  })
+
+  test('tells its holders what was lost', async () => {
+    const { clock, lost, take, answerWith, end } = setup()
+    take(1, 2)
+    answerWith(async ({ deliveries }) => ({ ...NOTHING_LOST, lostDeliveries: deliveries.slice(0, 1) }))
+    await clock.advance(10_000)
+    expect(lost).toEqual([1])
+    await end()
+  })
+
+  test('does not take a delivery that was settled and claimed again meanwhile for lost', async () => {
+    const { clock, hand, lost, take, answerWith, end } = setup()
+    const [before] = take(1)
+    answerWith(async ({ deliveries }) => {
+      if (before !== undefined) hand.drop(before)
+      take(1)
+      return { ...NOTHING_LOST, lostDeliveries: deliveries }
+    })
+    await clock.advance(10_000)
+    expect(lost).toEqual([])
+    expect(hand.size).toBe(1)
+    await end()
+  })
+})

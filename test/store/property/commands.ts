@@ -1,0 +1,299 @@
+import assert from 'node:assert/strict'
+import type { Settlement } from '../../../src/delivery/delivery.ts'
+import { compare } from './compare.ts'
+import {
+  type Model,
+  type ModelDelivery,
+  type ModelEvent,
+  type ModelSubscription,
+  recoverRow,
+  settleRow,
+  unparkKey,
+} from './model.ts'
+import type { Real } from './real.ts'
+
+/** One thing that can happen. After each, the tables must say what the model says. */
+export abstract class Step {
+  /** What is printed of it when a run fails. */
+  readonly #name: string
+
+  constructor(name: string) {
+    this.#name = name
+  }
+
+  check(_: Readonly<Model>): boolean {
+    return true
+  }
+
+  async run(model: Model, real: Real): Promise<void> {
+    await this.act(model, real)
+    model.spread()
+    await compare(model, real)
+  }
+
+  toString(): string {
+    return this.#name
+  }
+
+  protected abstract act(model: Model, real: Real): Promise<void>
+}
+
+export class Publish extends Step {
+  readonly #keys: readonly string[]
+  readonly #end: 'commit' | 'rollback' | 'leave open'
+
+  constructor(keys: readonly string[], end: 'commit' | 'rollback' | 'leave open') {
+    super(`publish ${keys.join(' ')}, ${end}`)
+    this.#keys = keys
+    this.#end = end
+  }
+
+  override check(model: Readonly<Model>): boolean {
+    return model.open === null
+  }
+
+  protected override async act(model: Model, real: Real): Promise<void> {
+    const insertedAt = model.tick()
+    const ids = await real.publish(this.#keys, this.#end)
+    if (this.#end === 'rollback') return
+    const committedAt = this.#end === 'commit' ? model.tick() : null
+    const events = this.#keys.map(
+      (key, n): ModelEvent => ({ eventId: ids[n] as string, key, insertedAt, committedAt, position: 0 }),
+    )
+    if (committedAt === null) model.open = events
+    else model.events.push(...events)
+  }
+}
+
+export class EndPublish extends Step {
+  readonly #end: 'commit' | 'rollback'
+
+  constructor(end: 'commit' | 'rollback') {
+    super(`end the open transaction, ${end}`)
+    this.#end = end
+  }
+
+  override check(model: Readonly<Model>): boolean {
+    return model.open !== null
+  }
+
+  protected override async act(model: Model, real: Real): Promise<void> {
+    const events = model.open ?? []
+    model.open = null
+    await real.endPublish(this.#end)
+    if (this.#end === 'rollback') return
+    const committedAt = model.tick()
+    for (const event of events) event.committedAt = committedAt
+    model.events.push(...events)
+  }
+}
+
+/** How a subscription of a run looks. */
+export interface Shape {
+  readonly ordered: boolean
+  readonly onDead: 'block' | 'continue'
+  readonly maxAttempts: number
+  readonly fromBeginning: boolean
+}
+
+const LANES = 2
+
+export class Register extends Step {
+  readonly #shape: Shape
+
+  constructor(shape: Shape) {
+    super(`register ${JSON.stringify(shape)}`)
+    this.#shape = shape
+  }
+
+  override check(model: Readonly<Model>): boolean {
+    return !model.subscriptions.some(({ ordered }) => ordered === this.#shape.ordered)
+  }
+
+  protected override async act(model: Model, real: Real): Promise<void> {
+    const { ordered, onDead, maxAttempts, fromBeginning } = this.#shape
+    const name = `${real.stream}-${ordered ? 'ordered' : 'plain'}`
+    const { id } = await real.store.register({
+      name,
+      streams: [real.stream],
+      eventTypes: null,
+      orderBy: ordered ? 'aggregate' : 'none',
+      lanes: ordered ? LANES : 0,
+      onDead,
+      maxAttempts,
+      startFrom: fromBeginning ? 'beginning' : 'now',
+    })
+    const registeredAt = model.tick()
+    const lanes = Array.from({ length: ordered ? LANES : 0 }, () => null)
+    model.subscriptions.push({ ...this.#shape, name, id, registeredAt, active: false, paused: false, lanes })
+  }
+}
+
+export class Advance extends Step {
+  constructor() {
+    super('advance what joins')
+  }
+
+  protected override async act(model: Model, real: Real): Promise<void> {
+    const joining = await real.store.advanceJoining()
+    for (const subscription of model.subscriptions) {
+      // When it is done is the server's business, except that it must wait for what is open.
+      if (subscription.active) assert.ok(!joining.includes(subscription.name))
+      else subscription.active = !joining.includes(subscription.name)
+    }
+  }
+}
+
+export class Pause extends Step {
+  readonly #ordered: boolean
+
+  constructor(ordered: boolean) {
+    super(`pause or resume ${ordered ? 'ordered' : 'plain'}`)
+    this.#ordered = ordered
+  }
+
+  override check(model: Readonly<Model>): boolean {
+    return model.subscriptions.some(({ ordered }) => ordered === this.#ordered)
+  }
+
+  protected override async act(model: Model, real: Real): Promise<void> {
+    const subscription = model.subscriptions.find(({ ordered }) => ordered === this.#ordered) as ModelSubscription
+    subscription.paused = !subscription.paused
+    await real.store.setPaused(subscription.name, subscription.paused, 'kim')
+  }
+}
+
+/** Settles one or two of what a worker believes to have in hand, which may be lost. */
+export class Settle extends Step {
+  readonly #worker: number
+  readonly #count: number
+  readonly #settlement: Settlement
+  readonly #unparks: boolean
+
+  constructor(worker: number, count: number, settlement: Settlement, unparks: boolean) {
+    super(`w${worker + 1} settles ${count}: ${settlement.kind}${unparks ? '' : ', crashes before it unparks'}`)
+    this.#worker = worker
+    this.#count = count
+    this.#settlement = settlement
+    this.#unparks = unparks
+  }
+
+  override check(model: Readonly<Model>): boolean {
+    return model.worker(this.#worker).hand.length > 0
+  }
+
+  protected override async act(model: Model, real: Real): Promise<void> {
+    const worker = model.worker(this.#worker)
+    // A suspect runs alone and is never parked; without order nothing is.
+    const [first] = worker.hand
+    const parks = this.#settlement.kind === 'park'
+    if (first === undefined || (parks && (first.suspect || !model.row(first).subscription.ordered))) return
+    const batch = worker.hand.filter(({ suspect }) => !parks || !suspect).slice(0, this.#count)
+    const isOrdered = batch.every((delivery) => !parks || model.row(delivery).subscription.ordered)
+    if (!isOrdered) return
+    worker.hand = worker.hand.filter((delivery) => !batch.includes(delivery))
+    const settlement = this.#settlement
+    const report = await real.store.settle(
+      batch.map((delivery) => ({ delivery, settlement, durationMs: 1 })),
+    )
+    const lost = batch.filter((delivery) => model.row(delivery).token !== delivery.lease.token)
+    assert.deepEqual(
+      report.lost.map(({ position }) => position).toSorted(),
+      lost.map(({ position }) => position).toSorted(),
+    )
+    const written = batch.filter((delivery) => !lost.includes(delivery)).map((delivery) => model.row(delivery))
+    for (const row of written) settleRow(row, settlement)
+    assert.equal(report.dead.length, settlement.kind === 'dead' ? written.length : 0)
+    if (this.#unparks) await unparkAfter(model, real, written)
+  }
+}
+
+/** As a runner does: what is done, or dead where that lets the key go on, lets go what waits behind it. */
+async function unparkAfter(model: Model, real: Real, written: readonly ModelDelivery[]): Promise<void> {
+  for (const { subscription, event, lane, status } of written) {
+    const goesOn = status === 'DONE' || (status === 'DEAD' && subscription.onDead === 'continue')
+    if (!subscription.ordered || !goesOn) continue
+    await real.store.unpark(subscription.id, [{ lane, key: `thing:${event.key}` }])
+    unparkKey(model, subscription, event.key)
+  }
+}
+
+export class Lapse extends Step {
+  readonly #worker: number
+
+  constructor(worker: number) {
+    super(`the leases of w${worker + 1} lapse`)
+    this.#worker = worker
+  }
+
+  protected override async act(model: Model, real: Real): Promise<void> {
+    const worker = model.worker(this.#worker)
+    await real.lapse(worker.workerId)
+    worker.alive = false
+    for (const delivery of worker.hand) {
+      const row = model.row(delivery)
+      if (row.token === delivery.lease.token) row.lapsed = true
+    }
+    for (const { lanes } of model.subscriptions) {
+      for (const lane of lanes) if (lane?.workerId === worker.workerId) lane.lapsed = true
+    }
+  }
+}
+
+export class Recover extends Step {
+  constructor() {
+    super('recover')
+  }
+
+  protected override async act(model: Model, real: Real): Promise<void> {
+    const report = await real.store.recover(model.subscriptions.map(({ id }) => id))
+    await real.holdTime()
+    const lapsed = model.deliveries.filter((row) => row.lapsed)
+    assert.equal(report.returned, lapsed.length)
+    for (const row of lapsed) recoverRow(row)
+    assert.equal(report.dead.length, lapsed.filter(({ status }) => status === 'DEAD').length)
+    for (const { id, name } of model.subscriptions) {
+      const suspects = model.deliveries.filter(
+        (row) => row.subscription.name === name && row.suspect && row.wait === 'due',
+      )
+      assert.equal(report.suspects.get(id) ?? 0, suspects.length)
+    }
+  }
+}
+
+export class LetTimePass extends Step {
+  constructor() {
+    super('time passes')
+  }
+
+  protected override async act(model: Model, real: Real): Promise<void> {
+    await real.letTimePass()
+    for (const row of model.deliveries) if (row.wait === 'later') row.wait = 'due'
+  }
+}
+
+/** An operator decides on a dead letter. */
+export class Decide extends Step {
+  readonly #act: 'retry' | 'resolve'
+  readonly #index: number
+
+  constructor(act: 'retry' | 'resolve', index: number) {
+    super(`an operator decides to ${act} dead letter ${index}`)
+    this.#act = act
+    this.#index = index
+  }
+
+  override check(model: Readonly<Model>): boolean {
+    return model.deliveries.some(({ letter }) => letter)
+  }
+
+  protected override async act(model: Model, real: Real): Promise<void> {
+    const letters = model.deliveries.filter(({ letter }) => letter)
+    const row = letters[this.#index % letters.length] as ModelDelivery
+    await real.decide(this.#act, row.subscription.name, row.event)
+    row.letter = false
+    row.held = false
+    if (this.#act === 'retry') Object.assign(row, { status: 'PENDING', held: true, wait: 'due', attempts: 0 })
+    else unparkKey(model, row.subscription, row.event.key)
+  }
+}
