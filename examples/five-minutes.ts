@@ -36,7 +36,6 @@ await outbox.inTransaction(pool, async (tx) => {
   await outbox.publish(tx, 'OrderPlaced', { aggregateId: 'A-1', payload: { orderId: 'A-1', total: 12_000 } })
 })
 
-process.once('SIGTERM', async () => {
-  await worker.stop()
-  await pool.end()
+process.once('SIGTERM', () => {
+  void worker.stop().then(() => pool.end())
 })

@@ -1,3 +1,9 @@
+export {
+  defineWorkerConfig,
+  type WorkerConfig,
+  type WorkerConfigContext,
+  type WorkerConfigSource,
+} from './cli/worker-config.ts'
 export type { DeadLetters, OperatorAct } from './dead-letter/dead-letters.ts'
 export type { ClaimedDelivery, DeliveryFailure, DeliveryStatus, Lease } from './delivery/delivery.ts'
 export { FAILURE_MEANINGS, type OwnFailureCode } from './delivery/failure.ts'

@@ -1,8 +1,8 @@
 import pg from 'pg'
 import { expect, test } from 'vitest'
-import { defineWorkerConfig } from '../../src/cli/worker-config.ts'
 import { defineEvents } from '../../src/event/define-events.ts'
 import { unchecked } from '../../src/event/standard-schema.ts'
+import { defineWorkerConfig } from '../../src/index.ts'
 import { createOutbox } from '../../src/outbox.ts'
 import { postgresStore } from '../../src/store/postgres/postgres-store.ts'
 

@@ -33,6 +33,8 @@ export class MemoryTables {
   readonly workers = new Map<string, number>()
   readonly clock: ManualClock
   maxAttempts = 5
+  /** When events are said to have been published. */
+  createdAt = new Date(0)
   onDead: 'block' | 'continue' = 'block'
   #tokens = 0
   #position = 0
@@ -144,7 +146,7 @@ export class MemoryTables {
         Object.assign(row, { status: 'PROCESSING', held: false, attempts: row.attempts + 1, token })
         Object.assign(row, { lockedBy: workerId, lockedUntilMs: untilMs(row.lane) })
         const { subscriptionId, lane, position, key, suspect } = row
-        const event = { ...eventAt(Number(position), key), type: row.type }
+        const event = { ...eventAt(Number(position), key), type: row.type, createdAt: this.createdAt }
         const lease = { token: String(token), workerId }
         const attempts = { attempt: row.attempts, maxAttempts: this.maxAttempts }
         return { subscriptionId, lane, position, key, suspect, event, lease, wasHeld, ...attempts }

@@ -157,7 +157,9 @@ export class Pause extends Step {
   }
 
   protected override async act(model: Model, real: Real): Promise<void> {
-    const subscription = model.subscriptions.find(({ ordered }) => ordered === this.#ordered) as ModelSubscription
+    const subscription = model.subscriptions.find(
+      ({ ordered }) => ordered === this.#ordered,
+    ) as ModelSubscription
     subscription.paused = !subscription.paused
     await real.store.setPaused(subscription.name, subscription.paused, 'kim')
   }
@@ -171,7 +173,9 @@ export class Settle extends Step {
   readonly #unparks: boolean
 
   constructor(worker: number, count: number, settlement: Settlement, unparks: boolean) {
-    super(`w${worker + 1} settles ${count}: ${settlement.kind}${unparks ? '' : ', crashes before it unparks'}`)
+    super(
+      `w${worker + 1} settles ${count}: ${settlement.kind}${unparks ? '' : ', crashes before it unparks'}`,
+    )
     this.#worker = worker
     this.#count = count
     this.#settlement = settlement
@@ -193,15 +197,15 @@ export class Settle extends Step {
     if (!isOrdered) return
     worker.hand = worker.hand.filter((delivery) => !batch.includes(delivery))
     const settlement = this.#settlement
-    const report = await real.store.settle(
-      batch.map((delivery) => ({ delivery, settlement, durationMs: 1 })),
-    )
+    const report = await real.store.settle(batch.map((delivery) => ({ delivery, settlement, durationMs: 1 })))
     const lost = batch.filter((delivery) => model.row(delivery).token !== delivery.lease.token)
     assert.deepEqual(
       report.lost.map(({ position }) => position).toSorted(),
       lost.map(({ position }) => position).toSorted(),
     )
-    const written = batch.filter((delivery) => !lost.includes(delivery)).map((delivery) => model.row(delivery))
+    const written = batch
+      .filter((delivery) => !lost.includes(delivery))
+      .map((delivery) => model.row(delivery))
     for (const row of written) settleRow(row, settlement)
     assert.equal(report.dead.length, settlement.kind === 'dead' ? written.length : 0)
     if (this.#unparks) await unparkAfter(model, real, written)
@@ -229,7 +233,7 @@ export class Lapse extends Step {
   protected override async act(model: Model, real: Real): Promise<void> {
     const worker = model.worker(this.#worker)
     await real.lapse(worker.workerId)
-    worker.alive = false
+    worker.beatsFor = []
     for (const delivery of worker.hand) {
       const row = model.row(delivery)
       if (row.token === delivery.lease.token) row.lapsed = true

@@ -60,8 +60,8 @@ export interface ModelWorker {
   readonly workerId: string
   hand: ClaimedDelivery[]
   lanes: readonly HeldLane[]
-  /** True while its heartbeat counts. */
-  alive: boolean
+  /** The subscriptions its last heartbeat spoke of, by name; none once it lapsed. */
+  beatsFor: readonly string[]
 }
 
 /** The whole system in memory: what the tables should say, and nothing of how they come to say it. */
@@ -73,7 +73,7 @@ export class Model {
     workerId,
     hand: [],
     lanes: [],
-    alive: false,
+    beatsFor: [],
   }))
   /** Events of the one transaction that is open, if one is. */
   open: ModelEvent[] | null = null

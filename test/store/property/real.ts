@@ -38,7 +38,10 @@ export class Real {
     this.store = new PostgresWorkerStore({ pool: db.pool, own: false }, db.quoted, this.clock)
   }
 
-  async publish(keys: readonly string[], end: 'commit' | 'rollback' | 'leave open'): Promise<readonly string[]> {
+  async publish(
+    keys: readonly string[],
+    end: 'commit' | 'rollback' | 'leave open',
+  ): Promise<readonly string[]> {
     const client = await this.#db.pool.connect()
     await client.query('begin')
     const ids = keys.map(() => randomUUID())
@@ -114,7 +117,9 @@ export class Real {
   /** This run's subscriptions stop taking part, and nobody of its workers is alive. */
   async close(): Promise<void> {
     await this.endPublish('rollback')
-    await this.#run(`update outbox_subscription set state = 'retired' where $1 = any (streams)`, [this.stream])
+    await this.#run(`update outbox_subscription set state = 'retired' where $1 = any (streams)`, [
+      this.stream,
+    ])
     await this.#run('delete from outbox_worker')
   }
 
