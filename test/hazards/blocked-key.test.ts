@@ -96,30 +96,65 @@ describe.each(['block', 'continue'] as const)('an ordered event that fails, wher
   })
 })
 
-describe('two retries of a key that are due in another order than they stand', () => {
-  /** The first of two comes back later than the second and both are due. Returns what a claim of one gets. */
-  async function claimOne(h: Hazard, rewrite: (text: string) => string): Promise<readonly string[]> {
+describe('retries of a key that are due in another order than they stand', () => {
+  /** Gives the events of a key back in an order of the test's own; all are due. Returns what a claim gets then. */
+  async function claimAfter(
+    h: Hazard,
+    order: readonly number[],
+    limit: number,
+    rewrite: (text: string) => string,
+  ): Promise<readonly string[]> {
     const { store, pool } = h.worker('w')
     pool.rewrite = rewrite
     const sub = await joinPatiently(store, { orderBy: 'aggregate', lanes: 1 })
-    await publish(h.db.pool, ['a', 'a'])
+    await publish(
+      h.db.pool,
+      order.map(() => 'a'),
+    )
     const lanes = await takeLanes(store, sub, 'w')
-    const [first, second] = await claimLanes(store, sub, 'w', lanes)
-    if (first === undefined || second === undefined) throw new Error('nothing was claimed')
-    await store.settle([settled(second, RELEASE)])
-    await store.settle([settled(first, retryNow)])
-    return (await claimLanes(store, sub, 'w', lanes, 1)).map(({ position }) => position)
+    const claimed = await claimLanes(store, sub, 'w', lanes)
+    for (const position of order) {
+      const delivery = claimed[position - 1]
+      if (delivery !== undefined) await store.settle([settled(delivery, retryNow)])
+    }
+    return (await claimLanes(store, sub, 'w', lanes, limit)).map(({ position }) => position)
   }
 
-  test('U4 are claimed in the order they stand, whatever the limit cuts off', async () => {
+  const onlyNotYetDue = (text: string): string =>
+    text.replace('h.next_retry_at <> d.next_retry_at', 'h.next_retry_at > clock_timestamp()')
+  const onlyDueLater = (text: string): string =>
+    text.replace('h.next_retry_at <> d.next_retry_at', 'h.next_retry_at > d.next_retry_at')
+
+  // A claim of 8 takes at most two that are due.
+  test.each([
+    [[2, 1], 1],
+    [[2, 1, 3], 8],
+    [[3, 2, 1], 8],
+    [[3, 1, 2], 8],
+  ])('U4 are claimed in the order they stand, whatever the limit cuts off: %j', async (order, limit) => {
     await using h = await hazard()
-    expect(await claimOne(h, (text) => text)).toEqual(['1'])
+    expect(await claimAfter(h, order, limit, (text) => text)).toEqual(['1'])
   })
 
   test('are claimed in the wrong order if only what is not due yet is waited for', async () => {
     await using h = await hazard()
-    const changed = (text: string): string =>
-      text.replace('h.next_retry_at > d.next_retry_at', 'h.next_retry_at > clock_timestamp()')
-    expect(await claimOne(h, changed)).toEqual(['2'])
+    expect(await claimAfter(h, [2, 1], 1, onlyNotYetDue)).toEqual(['2'])
+  })
+
+  test('leave one out if only what is due later is waited for', async () => {
+    await using h = await hazard()
+    expect(await claimAfter(h, [2, 1, 3], 8, onlyDueLater)).toEqual(['1', '3'])
+  })
+
+  test('are claimed together when they were given back together', async () => {
+    await using h = await hazard()
+    const { store } = h.worker('w')
+    const sub = await joinPatiently(store, { orderBy: 'aggregate', lanes: 1 })
+    await publish(h.db.pool, ['a', 'a', 'a', 'a'])
+    const lanes = await takeLanes(store, sub, 'w')
+    const claimed = await claimLanes(store, sub, 'w', lanes)
+    await store.settle(claimed.toReversed().map((delivery) => settled(delivery, RELEASE)))
+    const again = await claimLanes(store, sub, 'w', lanes, 12)
+    expect(again.map(({ position }) => position)).toEqual(['1', '2', '3'])
   })
 })

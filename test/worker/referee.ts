@@ -8,7 +8,7 @@ export interface Step {
 /** Watches handlers of an ordered subscription and writes down, in words, whatever is out of order. */
 export class Referee {
   readonly faults: string[] = []
-  readonly #over = new Set<number>()
+  readonly #over = new Set<string>()
   readonly #running = new Map<string, { readonly position: number; readonly worker: number }>()
   readonly #published = new Map<string, number[]>()
 
@@ -26,14 +26,16 @@ export class Referee {
     if (other !== undefined)
       this.faults.push(`${position} of ${key} started while ${other.position} was running`)
     this.#running.set(key, { position, worker })
-    const skipped = (this.#published.get(key) ?? []).filter((one) => one < position && !this.#over.has(one))
+    const skipped = (this.#published.get(key) ?? []).filter(
+      (one) => one < position && !this.#over.has(`${key}/${one}`),
+    )
     if (skipped.length > 0) this.faults.push(`${position} of ${key} started before ${skipped.join(', ')}`)
   }
 
   /** It ended; if for good, later events of its key may follow. */
   end(step: Step, forGood: boolean): void {
     this.#running.delete(keyOf(step))
-    if (forGood) this.#over.add(Number(step.position))
+    if (forGood) this.#over.add(`${keyOf(step)}/${step.position}`)
   }
 
   /** These workers are gone, and so is what they were running. */

@@ -7,10 +7,10 @@ import { type QuotedSchema, sequenceName } from './identifiers.ts'
 import { ownedLanes } from './lane-sql.ts'
 import type { LowWaterBound } from './low-water.ts'
 
-// Held rows (retries) run as long as nothing earlier of their key still waits or is due later: the limit cuts by due
-// time, and must not cut between two of a key that are due in another order than they stand. The scalar sub-select
-// stays what it is; an EXISTS might become a join whose order the planner gets wrong. The time is a sub-select because
-// a volatile function is no bound for an index.
+// Held rows (retries) run as long as nothing earlier of their key still waits, unless that is due at the same instant:
+// the limit cuts by due time, and must not leave out one of a key and take a later one. The scalar sub-select stays
+// what it is; an EXISTS might become a join whose order the planner gets wrong. The time is a sub-select because a
+// volatile function is no bound for an index.
 const dueRows = (schema: QuotedSchema): string => `
     select r.tid, r.id from mine m
      cross join lateral (
@@ -20,7 +20,7 @@ const dueRows = (schema: QuotedSchema): string => `
           and (select h.id from ${schema}.outbox_delivery h
                 where h.subscription_id = $1 and h.lane = d.lane and h.ordering_key = d.ordering_key and h.held
                   and h.id < d.id
-                  and (h.status = 'DEAD' or h.suspect or h.next_retry_at > d.next_retry_at)
+                  and (h.status = 'DEAD' or h.suspect or h.next_retry_at <> d.next_retry_at)
                 limit 1) is null
         order by d.next_retry_at, d.id
         limit greatest($3 / 4, 1)) r

@@ -1,7 +1,7 @@
+export type { Transaction as PgTransaction } from '../transaction.ts'
 export type { PgClient, PgPool, PgPoolClient } from './client.ts'
 export { type MigrateOptions, type MigrateReport, migrateUp } from './migrate.ts'
 export { type MigrationSqlOptions, migrationSql } from './migration-sql.ts'
 export { type MigrationStatus, migrationStatus } from './migration-status.ts'
 export { DEFAULT_SCHEMA, type PostgresStoreOptions, postgresStore } from './postgres-store.ts'
 export { type RolesSqlOptions, rolesSql } from './roles.ts'
-export type { Transaction as PgTransaction } from '../transaction.ts'

@@ -6,6 +6,7 @@ import type { QuotedSchema } from './identifiers.ts'
 
 // Everything that is not DONE: another attempt later, dead, given back, or parked behind an earlier event of its key.
 // Walks outbox_delivery_leased by the tokens; the token in the statement is the guard.
+// now(), not clock_timestamp(): events of a key that are given back together are due at one instant, see claim-lanes.ts.
 const settleFailedSql = (schema: QuotedSchema): string => `
   with input as materialized (
     select * from jsonb_to_recordset($2::text::jsonb) as i(
@@ -16,7 +17,7 @@ const settleFailedSql = (schema: QuotedSchema): string => `
        set status = case i.kind when 'dead' then 'DEAD' else 'PENDING' end,
            held = case i.kind when 'dead' then d.ordering_key is not null and s.on_dead = 'block' else true end,
            next_retry_at = case i.kind when 'dead' then null when 'park' then 'infinity'::timestamptz
-                           else clock_timestamp() + i.delay_ms * interval '1 millisecond' end,
+                           else now() + i.delay_ms * interval '1 millisecond' end,
            attempt_count = d.attempt_count - case when i.kind in ('release', 'park') then 1 else 0 end,
            suspect = d.suspect and i.kind in ('release', 'park'),
            last_error_code = coalesce(i.code, d.last_error_code),

@@ -183,11 +183,12 @@ export class Settle extends Step {
   }
 
   override check(model: Readonly<Model>): boolean {
-    return model.worker(this.#worker).hand.length > 0
+    return model.workers.some(({ hand }) => hand.length > 0)
   }
 
   protected override async act(model: Model, real: Real): Promise<void> {
-    const worker = model.worker(this.#worker)
+    const chosen = model.worker(this.#worker)
+    const worker = chosen.hand.length > 0 ? chosen : model.worker(this.#worker + 1)
     // A suspect runs alone and is never parked; without order nothing is.
     const [first] = worker.hand
     const parks = this.#settlement.kind === 'park'

@@ -1,0 +1,45 @@
+import type pg from 'pg'
+import { defineEvents } from '../../src/event/define-events.ts'
+import { unchecked } from '../../src/event/standard-schema.ts'
+import { createOutbox, type Outbox } from '../../src/outbox.ts'
+import { migrateUp, type PgTransaction, postgresStore } from '../../src/store/postgres/index.ts'
+import type { OutboxStore } from '../../src/store/store.ts'
+import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+
+export const shopEvents = defineEvents({
+  OrderPlaced: {
+    stream: 'shop.order',
+    aggregate: 'order',
+    schema: unchecked<{ n: number }>(),
+    sequence: true,
+  },
+  OrderPaid: { stream: 'shop.order', aggregate: 'order', schema: unchecked<{ n: number }>() },
+})
+
+/** An outbox on a database of the test's own. */
+export interface PostgresOutbox extends AsyncDisposable {
+  readonly database: TestDatabase
+  readonly pool: pg.Pool
+  readonly store: OutboxStore<PgTransaction>
+  readonly outbox: Outbox<typeof shopEvents, PgTransaction>
+  /** Publishes one event per aggregate id, in one transaction. */
+  place(...aggregateIds: readonly (string | number)[]): Promise<void>
+}
+
+export async function postgresOutbox(): Promise<PostgresOutbox> {
+  const database = await createTestDatabase({ connections: 10 })
+  const { pool, schema } = database
+  await migrateUp(pool, { schema })
+  const store = postgresStore({ pool, schema })
+  const outbox = createOutbox({ store, events: shopEvents })
+  let n = 0
+  const place = (...aggregateIds: readonly (string | number)[]): Promise<void> =>
+    outbox.inTransaction(pool, async (tx) => {
+      const inputs = aggregateIds.map((aggregateId) => {
+        n += 1
+        return { type: 'OrderPlaced' as const, aggregateId, payload: { n } }
+      })
+      await outbox.publishAll(tx, inputs)
+    })
+  return { database, pool, store, outbox, place, [Symbol.asyncDispose]: () => database.drop() }
+}
