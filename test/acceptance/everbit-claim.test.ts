@@ -105,13 +105,16 @@ describe('claims of everbit', () => {
     await (await everbit.run([executor()])).stop()
     const [locked = '', ...others] = await publishCommands(everbit, 10)
     const holder = await everbit.pool.connect()
-    await holder.query('begin')
-    await holder.query('select 1 from outbox_delivery where event_id = $1 for update', [locked])
-    await everbit.run([executor()])
-    await eventually('the others are handled', () => handled.length === 9)
-    expect(handled.toSorted()).toEqual(others.toSorted())
-    await holder.query('rollback')
-    holder.release()
+    try {
+      await holder.query('begin')
+      await holder.query('select 1 from outbox_delivery where event_id = $1 for update', [locked])
+      await everbit.run([executor()])
+      await eventually('the others are handled', () => handled.length === 9)
+      expect(handled.toSorted()).toEqual(others.toSorted())
+    } finally {
+      await holder.query('rollback')
+      holder.release()
+    }
     await everbit.untilStatus(locked, 'DONE')
     expect(handled).toHaveLength(10)
   })

@@ -1,8 +1,10 @@
 import { describe, expect, test } from 'vitest'
+import { seededRandom } from '../../src/runtime/random.ts'
 import type { HeldLane } from '../../src/store/queue-store.ts'
 import type { RegisteredSubscription } from '../../src/store/subscription-store.ts'
 import { claimLanes, DONE, dead, retryLater, settled, takeLanes } from '../store/contract/helpers.ts'
 import { one } from '../store/postgres/fixtures.ts'
+import { KeyRunner } from './key-runner.ts'
 import { explain, mostRowsScanned, pages } from './plan.ts'
 import { type Hazard, hazard, joinPatiently, publish, publishMany, type SteppedWorker } from './support.ts'
 
@@ -162,5 +164,44 @@ describe('an event that is parked in the moment in which what it waits for is re
       expect(await claimLanes(store, sub, 'w', lanes)).toEqual([])
     }
     expect(await one(h.db.pool, 'select status from outbox_delivery where id = 2')).toBe('PENDING')
+  })
+})
+
+describe('events that are parked while operators decide on what they wait for', () => {
+  test('are never stranded, however the decisions fall between the claims', async () => {
+    await using h = await hazard()
+    const random = seededRandom(5)
+    const { store } = h.worker('w')
+    const sub = await joinPatiently(store, { orderBy: 'aggregate', lanes: 4 })
+    const keys = Array.from({ length: 12 }, (_, n) => `k${n}`)
+    const runner = new KeyRunner({
+      store,
+      sub,
+      onDead: 'block',
+      handle: () => (random() < 0.3 ? dead : DONE),
+    })
+    const unfinished = `select count(*)::int from outbox_delivery where status = 'PENDING' or status = 'DEAD' and held`
+    let published = 0
+    const isOver = async (): Promise<boolean> =>
+      published >= 15 && (await one<number>(h.db.pool, unfinished)) === 0
+    const deadlineMs = performance.now() + 20_000
+    // Neither waits for the other, so that decisions fall into claims.
+    const operate = async (): Promise<void> => {
+      while (performance.now() < deadlineMs && !(await isOver())) {
+        await h.db.pool.query(
+          `select case when random() < 0.5 then outbox_resolve(id, 'kim') else outbox_retry(id, 'kim') end
+             from outbox_dead_letter where not resolved`,
+        )
+      }
+    }
+    const work = async (): Promise<void> => {
+      while (performance.now() < deadlineMs && !(await isOver())) {
+        if (published < 15) await publish(h.db.pool, [...keys, ...keys])
+        published += 1
+        await runner.round(20)
+      }
+    }
+    await Promise.all([operate(), work()])
+    expect(await one(h.db.pool, unfinished)).toBe(0)
   })
 })

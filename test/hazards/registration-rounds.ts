@@ -28,16 +28,23 @@ export type Register = (
 
 const STREAM_ROUNDS = 10
 
+/** How a load of registrations is made. */
+export interface RoundsOptions {
+  readonly rounds: number
+  /** On a busy machine no more rounds are begun after this time. */
+  readonly withinMs: number
+  readonly seed: number
+  readonly register: Register
+}
+
 /** Registers one subscription after the other while publishers run, and counts what each got and should have got. */
-export async function registerUnderLoad(
-  h: Hazard,
-  options: { readonly rounds: number; readonly seed: number; readonly register: Register },
-): Promise<Verdict> {
+export async function registerUnderLoad(h: Hazard, options: RoundsOptions): Promise<Verdict> {
   const load = new PublisherLoad(h, options.seed)
   const rounds: Round[] = []
   load.stream = 's0'
   await load.start()
-  for (let n = 0; n < options.rounds; n += 1) {
+  const deadlineMs = performance.now() + options.withinMs
+  for (let n = 0; n < options.rounds && performance.now() < deadlineMs; n += 1) {
     // A new stream now and then, so that those from the beginning do not begin with everything.
     load.stream = `s${Math.floor(n / STREAM_ROUNDS)}`
     rounds.push(await oneRound(h, load, n, options.register))

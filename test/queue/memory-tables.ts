@@ -107,17 +107,16 @@ export class MemoryTables {
 
   isBlocked(row: Row): boolean {
     return this.earlierHeld(row).some(
-      (other) => other.status === 'DEAD' || other.suspect || other.nextRetryAtMs > row.nextRetryAtMs,
+      (other) => other.status === 'DEAD' || other.suspect || other.nextRetryAtMs !== row.nextRetryAtMs,
     )
   }
 
-  /** Held deliveries of these lanes that may run: of each key all that stand before them, or none. */
+  /** Held deliveries of these lanes that may run, those first that have waited longest. */
   due(lanes: readonly HeldLane[], limit: number): Row[] {
-    const candidates = lanes.flatMap(({ lane }) => this.#candidates(lane).slice(0, limit)).slice(0, limit)
-    return candidates.filter((row) => this.earlierHeld(row).every((earlier) => candidates.includes(earlier)))
+    return lanes.flatMap(({ lane }) => this.#dueInLane(lane).slice(0, limit)).slice(0, limit)
   }
 
-  #candidates(lane: number): Row[] {
+  #dueInLane(lane: number): Row[] {
     return this.pending(lane)
       .filter((row) => row.held && !row.suspect && this.isDue(row) && !this.isBlocked(row))
       .toSorted((a, b) => a.nextRetryAtMs - b.nextRetryAtMs || Number(a.position) - Number(b.position))

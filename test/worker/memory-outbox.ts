@@ -26,7 +26,7 @@ export interface MemoryOutboxOptions {
   readonly lanes?: number
   readonly random?: Random
   /** Told of every store that a worker opens, before it is used. */
-  onOpen?(store: MemoryStore): void
+  readonly onOpen?: (store: MemoryStore) => void
 }
 
 export function memoryOutbox({

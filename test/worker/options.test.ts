@@ -19,7 +19,7 @@ function problemsOf(run: () => unknown): readonly string[] {
 }
 
 function resolved(given: Subscription<typeof events, unknown>) {
-  return resolveSubscription(events, given as unknown as Parameters<typeof resolveSubscription>[1])
+  return resolveSubscription(events, given)
 }
 
 describe('the options of a worker', () => {

@@ -23,7 +23,7 @@ export interface PostgresOutbox extends AsyncDisposable {
   readonly store: OutboxStore<PgTransaction>
   readonly outbox: Outbox<typeof shopEvents, PgTransaction>
   /** Publishes one event per aggregate id, in one transaction. */
-  place(...aggregateIds: readonly (string | number)[]): Promise<void>
+  readonly place: (...aggregateIds: readonly (string | number)[]) => Promise<void>
 }
 
 export async function postgresOutbox(): Promise<PostgresOutbox> {

@@ -35,5 +35,5 @@ export interface ContractDelivery {
 /** One rule of the contract. */
 export interface ContractCase {
   readonly name: string
-  run(harness: ContractHarness): Promise<void>
+  readonly run: (harness: ContractHarness) => Promise<void>
 }

@@ -31,7 +31,7 @@ export const queueCases: readonly ContractCase[] = [
         claim(two, sub, 'w2', 25),
       ])
       const all = batches.flatMap(aggregates)
-      assert.deepEqual([...all].sort(), numbers(40).sort())
+      assert.deepEqual(all.toSorted(), numbers(40).toSorted())
       for (const batch of batches) assert.ok(batch.length <= 25)
     },
   },
@@ -204,7 +204,7 @@ export const queueCases: readonly ContractCase[] = [
       assert.ok(innocent)
       await store.settle([settled(innocent, DONE)])
       const rows = await harness.deliveries('sub')
-      assert.deepEqual(rows.map((row) => row.status).sort(), ['DEAD', 'DONE'])
+      assert.deepEqual(rows.map((row) => row.status).toSorted(), ['DEAD', 'DONE'])
     },
   },
   {
