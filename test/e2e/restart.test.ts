@@ -51,9 +51,16 @@ function reports(lines: readonly WorkerLine[]): Record<string, number> {
 describe('when the database goes away', () => {
   test('E9 U4 by crashes in mid-work, workers go on by themselves when it is back', async () => {
     await using database = await createFaultDatabase(server.url)
-    await using unordered = new WorkerProcess(workerOn(database, 'unordered', { name: 'unordered' }))
+    await using unordered = new WorkerProcess(
+      workerOn(database, 'unordered', { name: 'unordered' }, { handlers: { needsDatabase: true } }),
+    )
     await using ordered = new WorkerProcess(
-      workerOn(database, 'ordered', { name: 'ordered', order: 'aggregate' }),
+      workerOn(
+        database,
+        'ordered',
+        { name: 'ordered', order: 'aggregate' },
+        { handlers: { needsDatabase: true } },
+      ),
     )
     const workers = [unordered, ordered]
     await Promise.all(workers.map((worker) => worker.told('started')))
@@ -77,7 +84,8 @@ describe('when the database goes away', () => {
     expect(histories.map(({ lost, phantoms }) => [...lost, ...phantoms])).toEqual([[], []])
     expect(histories[1]?.inversions).toEqual([])
     const reported = workers.map((worker) => Object.values(reports(worker.of('error'))))
-    expect(Math.max(...reported.flat())).toBeLessThanOrEqual(RESTARTS)
+    // Once for each time it went away; a connection that was opened in its last moment may break a second time.
+    expect(Math.max(...reported.flat())).toBeLessThanOrEqual(2 * RESTARTS)
     await pool.end()
   })
 

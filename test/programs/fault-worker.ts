@@ -36,10 +36,11 @@ async function handle(event: {
   await recordHandled(witness, schema, { eventId, key: aggregateId, seq: payload.seq, worker: workerId })
 }
 
-async function behave({ hold, takesMs, blocksUntil }: HandlerConfig): Promise<void> {
+async function behave({ hold, needsDatabase, takesMs, blocksUntil }: HandlerConfig): Promise<void> {
   if (hold === true) await released
   if (blocksUntil !== undefined) while (!existsSync(blocksUntil));
   if (takesMs !== undefined) await sleep(takesMs)
+  if (needsDatabase === true) await pool.query('select 1')
 }
 
 function observe(event: WorkerEvent): void {

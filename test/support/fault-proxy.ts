@@ -19,6 +19,8 @@ export interface FaultProxy extends AsyncDisposable {
   silence(): number
   /** Resets open connections and turns new ones away until `accept`. */
   refuse(): void
+  /** Turns new connections away until `accept`. */
+  refuseNew(): void
   accept(): void
   /** Cuts the connection of the next COMMIT, before it reaches the server or before the answer reaches the client. */
   loseNextCommit(part: LostPart): Promise<void>
@@ -33,8 +35,11 @@ export async function startFaultProxy(databaseUrl: string): Promise<FaultProxy> 
   return proxy
 }
 
+/** An end that is silent must not say goodbye either, which sockets otherwise do by themselves. */
+const HALF_OPEN = { allowHalfOpen: true }
+
 class Proxy implements FaultProxy {
-  readonly #server: Server = createServer((client) => this.#serve(client))
+  readonly #server: Server = createServer(HALF_OPEN, (client) => this.#serve(client))
   readonly #target: { readonly host: string; readonly port: number }
   readonly #links = new Set<Link>()
   #accepts = true
@@ -76,8 +81,12 @@ class Proxy implements FaultProxy {
   }
 
   refuse(): void {
-    this.#accepts = false
+    this.refuseNew()
     this.cut()
+  }
+
+  refuseNew(): void {
+    this.#accepts = false
   }
 
   accept(): void {
@@ -107,7 +116,7 @@ class Proxy implements FaultProxy {
       client.resetAndDestroy()
       return
     }
-    const server = connect(this.#target)
+    const server = connect({ ...this.#target, ...HALF_OPEN })
     const link = new Link(client, server, (part) => this.#springs(part))
     this.#links.add(link)
     server.once('close', () => this.#links.delete(link))

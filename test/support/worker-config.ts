@@ -36,6 +36,8 @@ export interface SubscriptionConfig {
 export interface HandlerConfig {
   /** Each waits for a line on the program's input first. */
   readonly hold?: boolean
+  /** Each asks the outbox's database something first, as handlers do, and fails if it cannot. */
+  readonly needsDatabase?: boolean
   /** Each takes so long. */
   readonly takesMs?: number
   /** The first blocks the event loop, without a pause, until this file exists. */
