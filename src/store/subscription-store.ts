@@ -1,3 +1,5 @@
+import type { OutboxEvent } from '../event/event.ts'
+
 /** How far order goes: not at all, per ordering key (the aggregate by default), or over the whole subscription. */
 export type OrderBy = 'none' | 'aggregate' | 'total'
 
@@ -45,12 +47,5 @@ export interface SubscriptionStore {
   /** Stops or resumes claims of a subscription, for every worker at once. Recorded with the operator's name. */
   setPaused(name: string, paused: boolean, operator: string): Promise<RegisteredSubscription>
   /** Reports up to `limit` events that no subscription matched and were not reported before. */
-  takeUnmatched(limit: number, deadLetter: boolean): Promise<readonly UnmatchedEvent[]>
-}
-
-/** An event that was published while no subscription wanted it. */
-export interface UnmatchedEvent {
-  readonly eventId: string
-  readonly stream: string
-  readonly eventType: string
+  takeUnmatched(limit: number, deadLetter: boolean): Promise<readonly OutboxEvent[]>
 }

@@ -6,7 +6,6 @@ import { jittered } from '../runtime/periodic.ts'
 import type { Random } from '../runtime/random.ts'
 import type { RecoverReport } from '../store/queue-store.ts'
 import type { WorkerStore } from '../store/store.ts'
-import { unmatchedEvent } from './unmatched-event.ts'
 
 /** A subscription to look after. */
 export interface KeptSubscription extends SuspectRunner {
@@ -130,7 +129,7 @@ export class Housekeeping {
     const nowMs = clock.monotonicMs()
     if (nowMs - this.#unmatchedAtMs < UNMATCHED_EVERY_MS) return
     const events = await store.takeUnmatched(UNMATCHED_AT_ONCE, unmatched === 'dead-letter')
-    for (const event of events) observer({ kind: 'unmatched', event: unmatchedEvent(event) })
+    for (const event of events) observer({ kind: 'unmatched', event })
     // A full page means that there are more: they are looked for in the next round.
     if (events.length < UNMATCHED_AT_ONCE) this.#unmatchedAtMs = nowMs
   }

@@ -180,7 +180,7 @@ describe('events that are parked while operators decide on what they wait for', 
       onDead: 'block',
       handle: () => (random() < 0.3 ? dead : DONE),
     })
-    const unfinished = `select count(*)::int from outbox_delivery where status = 'PENDING' or status = 'DEAD' and held`
+    const unfinished = `select count(*)::int from outbox_delivery where status in ('PENDING', 'PROCESSING') or status = 'DEAD' and held`
     let published = 0
     const isOver = async (): Promise<boolean> =>
       published >= 15 && (await one<number>(h.db.pool, unfinished)) === 0

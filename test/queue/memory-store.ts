@@ -1,4 +1,5 @@
 import type { DeliveryKey, Settled } from '../../src/delivery/delivery.ts'
+import type { OutboxEvent } from '../../src/event/event.ts'
 import type {
   ClaimRequest,
   HeartbeatReport,
@@ -11,11 +12,7 @@ import type {
   SettleReport,
 } from '../../src/store/queue-store.ts'
 import type { WakeSubscription, WorkerStore } from '../../src/store/store.ts'
-import type {
-  RegisteredSubscription,
-  SubscriptionDefinition,
-  UnmatchedEvent,
-} from '../../src/store/subscription-store.ts'
+import type { RegisteredSubscription, SubscriptionDefinition } from '../../src/store/subscription-store.ts'
 import type { MemoryTables } from './memory-tables.ts'
 
 /** What a test may do around each call: wait before and after its effect, or fail it. */
@@ -32,7 +29,7 @@ export class MemoryStore implements WorkerStore {
   interpose: Interpose = () => {}
   definition: SubscriptionDefinition | null = null
   joining: string[] = []
-  unmatched: UnmatchedEvent[] = []
+  unmatched: OutboxEvent[] = []
   closed = false
 
   constructor(tables: MemoryTables) {
@@ -195,7 +192,7 @@ export class MemoryStore implements WorkerStore {
     return Promise.reject(new Error('not in memory'))
   }
 
-  takeUnmatched(): Promise<readonly UnmatchedEvent[]> {
+  takeUnmatched(): Promise<readonly OutboxEvent[]> {
     return this.#run('takeUnmatched', () => this.unmatched.splice(0))
   }
 

@@ -3,6 +3,11 @@ import type { EventHeaders, OutboxEvent } from '../../event/event.ts'
 import type { RawRow } from './client.ts'
 import type { QuotedSchema } from './identifiers.ts'
 
+/** The columns `toEvent` maps, of a row of `outbox_event` called `e`. */
+export const EVENT_COLUMNS = `e.event_id, e.stream, e.event_type, e.schema_version, e.aggregate_type, e.aggregate_id,
+            coalesce(e.ordering_key, e.aggregate_type || ':' || e.aggregate_id), e.sequence, e.payload, e.headers,
+            (extract(epoch from e.occurred_at) * 1000)::float8, (extract(epoch from e.created_at) * 1000)::float8`
+
 /**
  * Turns the rows of a CTE `claimed` into claimed deliveries with their events.
  *
@@ -13,9 +18,7 @@ export const selectClaimed = (schema: QuotedSchema): string => `
   select c.lane, c.id, c.attempt_count, c.max_attempts, c.suspect, c.lease_token, c.was_held, e.*, c.ordering_key
     from claimed c
    cross join lateral (
-     select e.event_id, e.stream, e.event_type, e.schema_version, e.aggregate_type, e.aggregate_id,
-            coalesce(e.ordering_key, e.aggregate_type || ':' || e.aggregate_id), e.sequence, e.payload, e.headers,
-            (extract(epoch from e.occurred_at) * 1000)::float8, (extract(epoch from e.created_at) * 1000)::float8
+     select ${EVENT_COLUMNS}
        from ${schema}.outbox_event e
       where e.event_id = c.event_id
       offset 0) e`
@@ -32,15 +35,16 @@ export function leaseOf(rows: readonly RawRow[], workerId: string): Lease | null
 
 /** Maps one row of `selectClaimed`. Columns by number: this runs once for every event of the system. */
 export function toClaimedDelivery(row: RawRow, subscriptionId: number, lease: Lease): ClaimedDelivery {
+  const position = text(row, 1)
   return {
     subscriptionId,
     lane: Number(row[0]),
-    position: text(row, 1),
+    position,
     lease,
     attempt: Number(row[2]),
     maxAttempts: Number(row[3]),
     suspect: row[4] === 't',
-    event: toEvent(row),
+    event: toEvent(row, 7, position),
   }
 }
 
@@ -49,22 +53,23 @@ export function wasHeld(row: RawRow): boolean {
   return row[6] === 't'
 }
 
-function toEvent(row: RawRow): OutboxEvent {
-  const sequence = row[14]
+/** Maps EVENT_COLUMNS, the first of which stands at `first`. */
+export function toEvent(row: RawRow, first: number, position: string): OutboxEvent {
+  const sequence = row[first + 7]
   return {
-    eventId: text(row, 7),
-    position: text(row, 1),
-    stream: text(row, 8),
-    type: text(row, 9),
-    schemaVersion: Number(row[10]),
-    aggregateType: text(row, 11),
-    aggregateId: text(row, 12),
-    orderingKey: text(row, 13),
+    eventId: text(row, first),
+    position,
+    stream: text(row, first + 1),
+    type: text(row, first + 2),
+    schemaVersion: Number(row[first + 3]),
+    aggregateType: text(row, first + 4),
+    aggregateId: text(row, first + 5),
+    orderingKey: text(row, first + 6),
     sequence: sequence === null || sequence === undefined ? null : Number(sequence),
-    payload: JSON.parse(text(row, 15)) as unknown,
-    headers: parseHeaders(text(row, 16)),
-    occurredAt: new Date(Number(row[17])),
-    createdAt: new Date(Number(row[18])),
+    payload: JSON.parse(text(row, first + 8)) as unknown,
+    headers: parseHeaders(text(row, first + 9)),
+    occurredAt: new Date(Number(row[first + 10])),
+    createdAt: new Date(Number(row[first + 11])),
   }
 }
 

@@ -31,6 +31,8 @@ export function siblingPool(pool: PgPool, onError: (error: Error) => void): Work
     // A half-open connection is noticed in a minute, not after the two hours of most systems.
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
+    // Nor does one keep the process from ending: its goodbye is never answered. A worker at work has timers for that.
+    allowExitOnIdle: true,
     // No call waits for ever: a stalled server must not hang a worker's loops.
     query_timeout: pool.options['query_timeout'] ?? 30_000,
     connectionTimeoutMillis: pool.options['connectionTimeoutMillis'] ?? 10_000,

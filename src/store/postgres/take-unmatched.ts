@@ -1,5 +1,6 @@
-import type { UnmatchedEvent } from '../subscription-store.ts'
+import type { OutboxEvent } from '../../event/event.ts'
 import { type PgPool, rawQuery, withClient } from './client.ts'
+import { EVENT_COLUMNS, toEvent } from './event-row.ts'
 import type { QuotedSchema } from './identifiers.ts'
 
 /** The name under which dead letters of events stand that no subscription took. No subscription can have it. */
@@ -16,7 +17,7 @@ const takeUnmatchedSql = (schema: QuotedSchema): string => `
         order by o.created_at
         limit $1
           for update skip locked))
-    returning u.event_id, u.stream, u.event_type, u.created_at
+    returning u.event_id, u.created_at
   ),
   letters as (
     insert into ${schema}.outbox_dead_letter (subscription, position, event_id, stream, event_type, schema_version,
@@ -29,7 +30,10 @@ const takeUnmatchedSql = (schema: QuotedSchema): string => `
      cross join lateral (select * from ${schema}.outbox_event e where e.event_id = t.event_id offset 0) e
      where $2::boolean
   )
-  select t.event_id, t.stream, t.event_type from taken t order by t.created_at, t.event_id`
+  select e.id, ${EVENT_COLUMNS}
+    from taken t
+   cross join lateral (select * from ${schema}.outbox_event e where e.event_id = t.event_id offset 0) e
+   order by t.created_at, t.event_id`
 
 /** Takes events that no subscription matched and that were not reported before; with `deadLetter` sets them aside. */
 export async function takeUnmatched(
@@ -37,12 +41,8 @@ export async function takeUnmatched(
   schema: QuotedSchema,
   limit: number,
   deadLetter: boolean,
-): Promise<readonly UnmatchedEvent[]> {
+): Promise<readonly OutboxEvent[]> {
   const values = [limit, deadLetter]
   const rows = await withClient(pool, (client) => rawQuery(client, takeUnmatchedSql(schema), values))
-  return rows.map(([eventId, stream, eventType]) => ({
-    eventId: eventId as string,
-    stream: stream as string,
-    eventType: eventType as string,
-  }))
+  return rows.map((row) => toEvent(row, 1, row[0] as string))
 }

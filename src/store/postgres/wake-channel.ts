@@ -21,6 +21,7 @@ export async function notify(pool: PgPool, schema: QuotedSchema): Promise<void> 
 /** A client that can listen, as `pg` has it. */
 interface ListeningClient extends PgPoolClient {
   on(event: 'notification' | 'error' | 'end', listener: (error: Error) => void): unknown
+  unref?(): void
 }
 
 /**
@@ -71,6 +72,7 @@ export class WakeListener implements WakeSubscription {
 
   async #listenOnce(started: () => void): Promise<void> {
     const client = (await this.#pool.connect()) as ListeningClient
+    client.unref?.() // a half-open one never answers the goodbye, and must not keep the process from ending
     try {
       const broken = new AbortController()
       const heard = new Signal()

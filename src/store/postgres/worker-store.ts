@@ -1,4 +1,5 @@
 import type { ClaimedDelivery, Settled } from '../../delivery/delivery.ts'
+import type { OutboxEvent } from '../../event/event.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type {
   ClaimRequest,
@@ -12,7 +13,7 @@ import type {
   SettleReport,
 } from '../queue-store.ts'
 import type { WakeSubscription, WorkerStore } from '../store.ts'
-import type { RegisteredSubscription, SubscriptionDefinition, UnmatchedEvent } from '../subscription-store.ts'
+import type { RegisteredSubscription, SubscriptionDefinition } from '../subscription-store.ts'
 import { advanceJoining } from './advance-joining.ts'
 import { claim } from './claim.ts'
 import { claimLanes } from './claim-lanes.ts'
@@ -121,7 +122,7 @@ export class PostgresWorkerStore implements WorkerStore {
     return setPaused(this.#pool, this.#schema, name, paused, operator)
   }
 
-  takeUnmatched(limit: number, deadLetter: boolean): Promise<readonly UnmatchedEvent[]> {
+  takeUnmatched(limit: number, deadLetter: boolean): Promise<readonly OutboxEvent[]> {
     return takeUnmatched(this.#pool, this.#schema, limit, deadLetter)
   }
 

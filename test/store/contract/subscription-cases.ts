@@ -117,7 +117,7 @@ export const subscriptionCases: readonly ContractCase[] = [
       await harness.publish(['c'], { type: 'Wanted' })
       const reported = await store.takeUnmatched(10, false)
       assert.deepEqual(
-        reported.map(({ eventType }) => eventType),
+        reported.map(({ type }) => type),
         ['Unwanted', 'Unwanted'],
       )
       assert.deepEqual(await store.takeUnmatched(10, false), [])
