@@ -46,7 +46,8 @@ export class AttemptContext<Delivery extends DispatchedDelivery> implements Hand
 
   get log(): Logger {
     this.#log ??= withFields(this.#parts.logger, {
-      ...eventFields(this.#attempt.event),
+      // As stored, like the worker's own lines: the name in the code may be another.
+      ...eventFields(this.#attempt.delivery.event),
       subscription: this.subscription,
       attempt: this.attempt,
     })

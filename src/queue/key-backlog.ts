@@ -27,10 +27,13 @@ export class KeyBacklog implements Backlog<LaneDelivery> {
   /** Keys with something to start, longest waiting first. */
   readonly #ready = new Set<KeyState>()
   readonly #ledger = new GivenBackLedger()
+  readonly #strictly: boolean
   #closed = false
 
-  constructor(onDead: 'block' | 'continue') {
+  /** `strictly` starts what was published first, whatever its key: for one at a time over the whole cluster. */
+  constructor(onDead: 'block' | 'continue', strictly = false) {
     this.#onDead = onDead
+    this.#strictly = strictly
   }
 
   get ready(): number {
@@ -54,14 +57,21 @@ export class KeyBacklog implements Backlog<LaneDelivery> {
   }
 
   next(): HeldOfKey | null {
+    const state = this.#strictly ? this.#earliest() : this.#ready.values().next().value
+    const held = state?.waiting.shift()
+    if (state === undefined || held === undefined) return null
+    this.#ready.delete(state)
+    state.running = held
+    return held
+  }
+
+  #earliest(): KeyState | undefined {
+    let earliest: KeyState | undefined
     for (const state of this.#ready) {
-      this.#ready.delete(state)
-      const held = state.waiting.shift()
-      if (held === undefined) continue
-      state.running = held
-      return held
+      const [first, soFar] = [state.waiting[0], earliest?.waiting[0]]
+      if (first !== undefined && (soFar === undefined || isAfter(soFar, first))) earliest = state
     }
-    return null
+    return earliest
   }
 
   adopt(held: HeldOfKey, claim: number): boolean {

@@ -1,7 +1,7 @@
 import type { Clock } from '../runtime/clock.ts'
 import { jittered } from '../runtime/periodic.ts'
 import type { Random } from '../runtime/random.ts'
-import type { HeldLane, LaneDelivery, LaneStore, QueueStore } from '../store/queue-store.ts'
+import type { CrashedDelivery, HeldLane, LaneDelivery, LaneStore, QueueStore } from '../store/queue-store.ts'
 import { type LeaseLimits, LeaseTerm } from './hand.ts'
 import type { DeliverySource, OwnedLane, Taken, TakerOptions } from './source.ts'
 
@@ -15,6 +15,8 @@ export interface LaneSourceParts {
   readonly shareEveryMs: number
   /** The most deliveries of all lanes together to have in hand, and the least of one lane to ask for more. */
   readonly window: { readonly most: number; readonly least: number }
+  /** Told of what the last owners of lanes died of. */
+  onCrashed(dead: readonly CrashedDelivery[]): void
   /** How many deliveries of a lane are in hand. */
   readonly countInHand: (lane: number) => number
 }
@@ -111,7 +113,8 @@ export class LaneSource implements DeliverySource<LaneDelivery> {
     const sentAtMs = clock.monotonicMs()
     const { subscriptionId, workerId, leaseMs } = options
     const request = { subscriptionId, workerId, leaseMs, held: this.#lanes.size }
-    const { taken, fairShare } = await store.takeLanes(request)
+    const { taken, fairShare, dead } = await store.takeLanes(request)
+    this.#parts.onCrashed(dead)
     this.#shareAtMs = sentAtMs + jittered(shareEveryMs, JITTER, random)
     for (const lane of taken) this.#lanes.set(lane.lane, new Lane(lane, sentAtMs))
     this.#drain(this.#surplus(fairShare))

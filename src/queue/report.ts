@@ -1,11 +1,25 @@
 import type { ClaimedDelivery, Settled } from '../delivery/delivery.ts'
+import { FAILURE_MEANINGS } from '../delivery/failure.ts'
 import { ignoreWorkerEvents, type Observer } from '../observe/worker-events.ts'
+import type { CrashedDelivery } from '../store/queue-store.ts'
 import type { Held } from './hand.ts'
 
 /** How an attempt ended, with the delivery it was about. */
 export interface Ended<Delivery extends ClaimedDelivery> extends Settled {
   readonly delivery: Delivery
   readonly held: Held<Delivery>
+}
+
+/** Tells of deliveries that are dead because their workers vanished while they ran them alone. */
+export function tellCrashed(
+  observer: Observer,
+  subscription: string,
+  crashed: readonly CrashedDelivery[],
+): void {
+  for (const { event, attempt, maxAttempts, errorCode } of crashed) {
+    const failure = { code: errorCode, message: FAILURE_MEANINGS.CRASHED }
+    observer({ kind: 'dead', failure, durationMs: 0, subscription, event, attempt, maxAttempts })
+  }
 }
 
 /** Tells what became of a delivery once it is written down, or that it was lost before it could be. */

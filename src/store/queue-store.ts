@@ -1,4 +1,5 @@
 import type { ClaimedDelivery, DeliveryKey, Settled } from '../delivery/delivery.ts'
+import type { OutboxEvent } from '../event/event.ts'
 
 /** What a worker asks for when it takes deliveries of an unordered subscription. */
 export interface ClaimRequest {
@@ -36,6 +37,13 @@ export interface NewDeadLetter {
   readonly errorCode: string
 }
 
+/** A delivery that recovery made DEAD: nobody has its event in hand, so it comes along. */
+export interface CrashedDelivery extends NewDeadLetter {
+  readonly event: OutboxEvent
+  readonly attempt: number
+  readonly maxAttempts: number
+}
+
 /** What settling a batch came to. For lost deliveries nothing was written: another worker has them now. */
 export interface SettleReport {
   readonly lost: readonly DeliveryKey[]
@@ -63,7 +71,7 @@ export interface HeartbeatReport {
 export interface RecoverReport {
   /** Deliveries that went back to PENDING as suspects or for another attempt. */
   readonly returned: number
-  readonly dead: readonly NewDeadLetter[]
+  readonly dead: readonly CrashedDelivery[]
   /** Suspects waiting now, by subscription: each must be claimed and run alone. */
   readonly suspects: ReadonlyMap<number, number>
 }
@@ -89,6 +97,14 @@ export interface QueueStore {
   leave(workerId: string): Promise<void>
 }
 
+/** What came of looking for lanes. */
+export interface TakenLanes {
+  readonly taken: readonly HeldLane[]
+  readonly fairShare: number
+  /** What the last owners of the taken lanes had killed themselves with. */
+  readonly dead: readonly CrashedDelivery[]
+}
+
 /** 3 TAKE for ordered subscriptions: who may claim which lanes. */
 export interface LaneStore {
   /**
@@ -100,7 +116,7 @@ export interface LaneStore {
     readonly workerId: string
     readonly leaseMs: number
     readonly held: number
-  }): Promise<{ readonly taken: readonly HeldLane[]; readonly fairShare: number }>
+  }): Promise<TakenLanes>
   /** Takes deliveries of owned lanes in position order, skipping keys that wait for an earlier event. */
   claimLanes(request: LaneClaimRequest): Promise<readonly LaneDelivery[]>
   /** Gives lanes back. The caller has settled or released everything of them. */

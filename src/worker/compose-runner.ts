@@ -11,7 +11,7 @@ import { Hand, type LeaseLimits } from '../queue/hand.ts'
 import { KeyBacklog } from '../queue/key-backlog.ts'
 import { LaneSource } from '../queue/lane-source.ts'
 import { heartbeatEveryMs } from '../queue/lease-keeper.ts'
-import type { Ended } from '../queue/report.ts'
+import { type Ended, tellCrashed } from '../queue/report.ts'
 import { Runner } from '../queue/runner.ts'
 import { type DeliverySource, UnorderedSource } from '../queue/source.ts'
 import { Unparker } from '../queue/unparker.ts'
@@ -63,6 +63,9 @@ export function composeRunner(
     : composeOrdered(env, resolved, registered)
 }
 
+/** What a worker that stops gives back should not lie idle for long. */
+const SHARE_EVERY_MS = 3_000
+
 function composeUnordered(
   env: WorkerEnvironment,
   resolved: ResolvedSubscription,
@@ -92,9 +95,10 @@ function composeOrdered(
     clock,
     random,
     options: { subscriptionId: id, workerId, ...limits },
-    shareEveryMs: heartbeatEveryMs(limits.leaseMs),
+    shareEveryMs: Math.min(SHARE_EVERY_MS, heartbeatEveryMs(limits.leaseMs)),
     window: { most: resolved.batchSize * 2, least: resolved.concurrency },
     countInHand: (lane) => hand.countLane(lane),
+    onCrashed: (dead) => tellCrashed(observer, name, dead),
   })
   const unparker = new Unparker({
     store,
@@ -106,7 +110,7 @@ function composeOrdered(
   const running = compose<LaneDelivery>(env, resolved, {
     id,
     hand,
-    backlog: new KeyBacklog(onDead),
+    backlog: new KeyBacklog(onDead, resolved.concurrency === 1),
     source,
     afterSettled: (written) => unparker.settled(written),
     idle: () => unparker.idle(),

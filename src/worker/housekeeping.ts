@@ -1,4 +1,5 @@
 import type { Observer } from '../observe/worker-events.ts'
+import { tellCrashed } from '../queue/report.ts'
 import type { SuspectQuarantine, SuspectRunner } from '../queue/suspects.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { Outage } from '../runtime/outage.ts'
@@ -117,7 +118,9 @@ export class Housekeeping {
 
   #tellRecovered(report: RecoverReport): void {
     for (const { subscriptionId, name } of this.#parts.subscriptions) {
-      const dead = report.dead.filter(({ delivery }) => delivery.subscriptionId === subscriptionId).length
+      const crashed = report.dead.filter(({ delivery }) => delivery.subscriptionId === subscriptionId)
+      tellCrashed(this.#parts.observer, name, crashed)
+      const dead = crashed.length
       const suspects = report.suspects.get(subscriptionId) ?? 0
       if (suspects + dead === 0) continue
       this.#parts.observer({ kind: 'recovered', subscription: name, count: suspects + dead, suspects, dead })

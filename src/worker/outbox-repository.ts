@@ -93,6 +93,7 @@ class LeasingRepository<C extends Catalogue, Tx> implements OutboxRepository<C, 
   readonly #held = new Map<string, ClaimedDelivery>()
   #store: WorkerStore | null = null
   #subscriptionId: Promise<number> | null = null
+  #isJoining = true
 
   constructor(options: OutboxRepositoryOptions<C, Tx>) {
     const { retry, maxAttempts } = options
@@ -115,6 +116,7 @@ class LeasingRepository<C extends Catalogue, Tx> implements OutboxRepository<C, 
     if (problem !== null) throw new InvalidOptionsError('findPending', [problem])
     const store = this.#opened()
     const subscriptionId = await this.#registered(store)
+    await this.#advance(store)
     const leaseMs = this.#options.leaseMs ?? 300_000
     const request = { subscriptionId, workerId: this.#workerId, leaseMs, limit }
     const { suspects } = await store.recover([subscriptionId])
@@ -164,6 +166,12 @@ class LeasingRepository<C extends Catalogue, Tx> implements OutboxRepository<C, 
     return this.#subscriptionId
   }
 
+  /** No worker keeps house for a subscription that only a repository reads: it has to let it join by itself. */
+  async #advance(store: WorkerStore): Promise<void> {
+    if (!this.#isJoining) return
+    this.#isJoining = (await store.advanceJoining()).includes(this.#options.subscription)
+  }
+
   async #register(store: WorkerStore): Promise<number> {
     await store.assertReady()
     const { id } = await store.register({
@@ -174,7 +182,8 @@ class LeasingRepository<C extends Catalogue, Tx> implements OutboxRepository<C, 
       lanes: 0,
       onDead: 'block',
       maxAttempts: this.#policy.maxAttempts,
-      startFrom: 'now',
+      // Whoever inserts before the first look means it to be found.
+      startFrom: 'beginning',
     })
     return id
   }

@@ -1,10 +1,10 @@
-import pg from 'pg'
 import { expect, test } from 'vitest'
 import { allDone, createFaultDatabase, historyOf } from '../support/fault-database.ts'
 import { startFaultProxy } from '../support/fault-proxy.ts'
 import { bePatient } from '../support/patience.ts'
 import { startAll, stepWorker, tells } from '../support/step-worker.ts'
 import { publishSteps, stepOutbox, walks } from '../support/steps.ts'
+import { sturdyPool } from '../support/sturdy-pool.ts'
 
 bePatient()
 
@@ -16,12 +16,11 @@ test.each([
   async ({ name, subscription }) => {
     await using database = await createFaultDatabase()
     await using proxy = await startFaultProxy(database.url)
-    const pool = new pg.Pool({
+    const pool = sturdyPool({
       connectionString: proxy.urlOf(database.url),
       query_timeout: 500,
       connectionTimeoutMillis: 500,
     })
-    pool.on('error', () => undefined)
     const worker = stepWorker(stepOutbox(pool, database.schema), database, {
       [name]: { ...subscription, pollMs: 50 },
     })

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
-import pg from 'pg'
 import { describe, expect, test } from 'vitest'
 import { UnknownOutcomeError } from '../../src/index.ts'
 import { createFaultDatabase, type FaultDatabase } from '../support/fault-database.ts'
 import { type LostPart, startFaultProxy } from '../support/fault-proxy.ts'
 import { bePatient } from '../support/patience.ts'
 import { stepOutbox } from '../support/steps.ts'
+import { sturdyPool } from '../support/sturdy-pool.ts'
 
 bePatient()
 
@@ -27,8 +27,7 @@ describe('a connection that breaks during COMMIT', () => {
     async ({ part, written }) => {
       await using database = await createFaultDatabase()
       await using proxy = await startFaultProxy(database.url)
-      const pool = new pg.Pool({ connectionString: proxy.urlOf(database.url) })
-      pool.on('error', () => undefined)
+      const pool = sturdyPool({ connectionString: proxy.urlOf(database.url) })
       const outbox = stepOutbox(pool, database.schema)
       const eventId = randomUUID()
       const publish = (): Promise<string> =>

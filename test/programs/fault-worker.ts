@@ -1,19 +1,18 @@
 import { existsSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
-import pg from 'pg'
 import { type Clock, createOutbox, runUntilSignal, systemClock, type WorkerEvent } from '../../src/index.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'
 import { recordHandled } from '../support/history.ts'
 import { oldSteps, type Step, steps } from '../support/steps.ts'
+import { sturdyPool } from '../support/sturdy-pool.ts'
 import type { HandlerConfig, WorkerConfig, WorkerLine } from '../support/worker-config.ts'
 
 // A worker to be killed, paused and cut off: node fault-worker.js <WorkerConfig as JSON>
 const config = JSON.parse(process.argv[2] ?? '{}') as WorkerConfig
 const { workerId, schema, handlers: behaviour = {} } = config
 
-const pool = new pg.Pool({ connectionString: config.url, ...config.connections })
-const witness = new pg.Pool({ connectionString: config.witnessUrl })
-for (const one of [pool, witness]) one.on('error', () => undefined)
+const pool = sturdyPool({ connectionString: config.url, ...config.connections })
+const witness = sturdyPool({ connectionString: config.witnessUrl })
 
 function tell(line: WorkerLine): void {
   process.stdout.write(`${JSON.stringify(line)}\n`)

@@ -22,6 +22,7 @@ function setup({
     shareEveryMs: SHARE_EVERY_MS,
     window: { most: 100, least: 10 },
     countInHand: (lane) => inHand.get(lane) ?? 0,
+    onCrashed: () => undefined,
   })
   tables.workers.set(workerId, Number.POSITIVE_INFINITY)
   return { tables, store, source, inHand, clock: tables.clock }

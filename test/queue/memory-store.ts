@@ -10,6 +10,7 @@ import type {
   NewDeadLetter,
   RecoverReport,
   SettleReport,
+  TakenLanes,
 } from '../../src/store/queue-store.ts'
 import type { WakeSubscription, WorkerStore } from '../../src/store/store.ts'
 import type { RegisteredSubscription, SubscriptionDefinition } from '../../src/store/subscription-store.ts'
@@ -137,10 +138,7 @@ export class MemoryStore implements WorkerStore {
     readonly workerId: string
     readonly leaseMs: number
     readonly held: number
-  }): Promise<{
-    readonly taken: readonly HeldLane[]
-    readonly fairShare: number
-  }> {
+  }): Promise<TakenLanes> {
     return this.#run('takeLanes', () => {
       const fairShare = Math.ceil(
         this.tables.lanes.length / Math.max(1, this.tables.liveWorkers(request.workerId)),
@@ -158,7 +156,7 @@ export class MemoryStore implements WorkerStore {
           if (left.lane === lane && left.status === 'PROCESSING') this.tables.returnLapsed(left)
       })
       this.tables.unparkStranded()
-      return { taken, fairShare }
+      return { taken, fairShare, dead: [] }
     })
   }
 

@@ -1,4 +1,4 @@
-import pg from 'pg'
+import type pg from 'pg'
 import { inject } from 'vitest'
 import { migrateUp } from '../../src/store/postgres/index.ts'
 import { createTestDatabase } from './database.ts'
@@ -10,6 +10,7 @@ import {
   readHistory,
 } from './history.ts'
 import { comes } from './patience.ts'
+import { sturdyPool } from './sturdy-pool.ts'
 import type { SubscriptionConfig, WorkerConfig } from './worker-config.ts'
 
 /** A lease that is short enough to wait for, and long enough for a busy machine. */
@@ -36,8 +37,7 @@ export async function createFaultDatabase(ownServerUrl?: string): Promise<FaultD
   const { schema } = shared
   const witnessUrl = inject('databaseUrl')
   const url = ownServerUrl ?? witnessUrl
-  const pool = new pg.Pool({ connectionString: withApplicationName(url, WITNESS) })
-  pool.on('error', () => undefined) // the server may be stopped under it
+  const pool = sturdyPool({ connectionString: withApplicationName(url, WITNESS) })
   await migrateUp(pool, { schema })
   await createHistory(shared.pool, schema)
   return {

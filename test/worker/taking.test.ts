@@ -3,7 +3,7 @@ import type { WorkerEvent } from '../../src/observe/worker-events.ts'
 import { fixed } from '../../src/settle/backoff.ts'
 import type { SubscriptionOptions } from '../../src/worker/subscription.ts'
 import type { WorkerOptions } from '../../src/worker/worker-options.ts'
-import { turn } from '../queue/fakes.ts'
+import { eventAt, turn } from '../queue/fakes.ts'
 import { advanceUntil, type events, type MemoryOutboxOptions, memoryOutbox } from './memory-outbox.ts'
 
 type Options = Omit<SubscriptionOptions<typeof events, unknown>, 'on'>
@@ -157,7 +157,7 @@ describe('D4 an event', () => {
       {},
       {
         onOpen: (store) => {
-          store.unmatched = [{ eventId: 'e1', stream: 's', eventType: 'NobodyWantsIt' }]
+          store.unmatched = [{ ...eventAt(1), eventId: 'e1', stream: 's', type: 'NobodyWantsIt' }]
         },
       },
     )

@@ -1,6 +1,7 @@
-import type { NewDeadLetter } from '../queue-store.ts'
+import type { CrashedDelivery } from '../queue-store.ts'
 import { type PgClient, type RawRow, rawQuery } from './client.ts'
 import { appendHistory, insertDeadLetters } from './dead-letter-sql.ts'
+import { EVENT_COLUMNS, toEvent } from './event-row.ts'
 import type { QuotedSchema } from './identifiers.ts'
 
 /** The error code of a delivery whose workers died while they ran it alone. */
@@ -43,14 +44,19 @@ const returnLapsedSql = (schema: QuotedSchema, which: string): string => `
   ),
   letters as (${insertDeadLetters(schema)}
   )
-  select c.subscription_id, c.lane, c.id, c.event_id, l.id, c.last_error_code
+  select c.subscription_id, c.lane, c.id, l.id, c.last_error_code, c.attempt_count, c.max_attempts, e.*
     from changed c
-    left join letters l on l.subscription_id = c.subscription_id and l.position = c.id`
+    left join letters l on l.subscription_id = c.subscription_id and l.position = c.id
+    left join lateral (
+      select ${EVENT_COLUMNS}
+        from ${schema}.outbox_event e
+       where e.event_id = c.event_id and c.status = 'DEAD'
+       offset 0) e on true`
 
 /** What came back from workers that vanished. */
 export interface LapsedReport {
   readonly returned: number
-  readonly dead: readonly NewDeadLetter[]
+  readonly dead: readonly CrashedDelivery[]
 }
 
 /** Returns deliveries whose lease lapsed, by the database's clock. */
@@ -78,14 +84,19 @@ export async function returnLanes(
 }
 
 function toReport(rows: readonly RawRow[]): LapsedReport {
-  return { returned: rows.length, dead: rows.filter((row) => row[4] !== null).map(toDeadLetter) }
+  return { returned: rows.length, dead: rows.filter((row) => row[3] !== null).map(toCrashed) }
 }
 
-function toDeadLetter(row: RawRow): NewDeadLetter {
+function toCrashed(row: RawRow): CrashedDelivery {
+  const position = row[2] as string
+  const event = toEvent(row, 7, position)
   return {
-    deadLetterId: row[4] as string,
-    delivery: { subscriptionId: Number(row[0]), lane: Number(row[1]), position: row[2] as string },
-    eventId: row[3] as string,
-    errorCode: row[5] as string,
+    deadLetterId: row[3] as string,
+    delivery: { subscriptionId: Number(row[0]), lane: Number(row[1]), position },
+    eventId: event.eventId,
+    errorCode: row[4] as string,
+    attempt: Number(row[5]),
+    maxAttempts: Number(row[6]),
+    event,
   }
 }

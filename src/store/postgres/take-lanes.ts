@@ -1,4 +1,4 @@
-import type { HeldLane, LaneStore } from '../queue-store.ts'
+import type { CrashedDelivery, HeldLane, LaneStore, TakenLanes } from '../queue-store.ts'
 import { type PgPool, rawQuery, withTransaction } from './client.ts'
 import type { QuotedSchema } from './identifiers.ts'
 import { returnLanes } from './return-lapsed.ts'
@@ -31,17 +31,17 @@ export async function takeLanes(
   pool: PgPool,
   schema: QuotedSchema,
   request: Parameters<LaneStore['takeLanes']>[0],
-): Promise<{ readonly taken: readonly HeldLane[]; readonly fairShare: number }> {
+): Promise<TakenLanes> {
   const { subscriptionId, workerId, leaseMs, held } = request
   const result = await withTransaction(pool, async (client) => {
     const [share] = await rawQuery(client, fairShareSql(schema), [subscriptionId, workerId])
     const fairShare = Number(share?.[0] ?? 0)
-    if (held >= fairShare) return { taken: [], fairShare }
+    if (held >= fairShare) return { taken: [], fairShare, dead: [] }
     const values = [subscriptionId, workerId, fairShare - held, leaseMs]
     const rows = await rawQuery(client, takeLanesSql(schema), values)
     const taken = rows.map(([lane, epoch]) => ({ lane: Number(lane), epoch: epoch as string }))
-    if (taken.length > 0) await returnAll(client, schema, subscriptionId, taken)
-    return { taken, fairShare }
+    const dead = taken.length > 0 ? await returnAll(client, schema, subscriptionId, taken) : []
+    return { taken, fairShare, dead }
   })
   await unparkStranded(pool, schema, subscriptionId)
   return result
@@ -52,9 +52,13 @@ async function returnAll(
   schema: QuotedSchema,
   subscriptionId: number,
   taken: readonly HeldLane[],
-): Promise<void> {
+): Promise<readonly CrashedDelivery[]> {
   const lanes = taken.map(({ lane }) => lane)
+  const dead: CrashedDelivery[] = []
   for (let returned = 1; returned > 0; ) {
-    returned = (await returnLanes(client, schema, subscriptionId, lanes)).returned
+    const report = await returnLanes(client, schema, subscriptionId, lanes)
+    returned = report.returned
+    dead.push(...report.dead)
   }
+  return dead
 }

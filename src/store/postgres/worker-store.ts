@@ -11,6 +11,7 @@ import type {
   LaneStore,
   RecoverReport,
   SettleReport,
+  TakenLanes,
 } from '../queue-store.ts'
 import type { WakeSubscription, WorkerStore } from '../store.ts'
 import type { RegisteredSubscription, SubscriptionDefinition } from '../subscription-store.ts'
@@ -96,9 +97,7 @@ export class PostgresWorkerStore implements WorkerStore {
     return leave(this.#pool, this.#schema, workerId)
   }
 
-  takeLanes(
-    request: Parameters<LaneStore['takeLanes']>[0],
-  ): Promise<{ readonly taken: readonly HeldLane[]; readonly fairShare: number }> {
+  takeLanes(request: Parameters<LaneStore['takeLanes']>[0]): Promise<TakenLanes> {
     return takeLanes(this.#pool, this.#schema, request)
   }
 

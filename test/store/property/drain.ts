@@ -1,18 +1,10 @@
 import assert from 'node:assert/strict'
 import { eventually } from '../../support/program.ts'
-import {
-  Advance,
-  Decide,
-  EndPublish,
-  Lapse,
-  LetTimePass,
-  Pause,
-  Recover,
-  Settle,
-  type Step,
-} from './commands.ts'
+import { Decide, Lapse, LetTimePass, Recover, Settle } from './ending.ts'
 import type { Model } from './model.ts'
+import { Advance, EndPublish, Pause } from './publishing.ts'
 import type { Real } from './real.ts'
+import type { Step } from './step.ts'
 import { Claim, ClaimLanes, ClaimSuspect, TakeLanes } from './taking.ts'
 
 const DONE = { kind: 'done' } as const
