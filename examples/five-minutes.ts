@@ -1,9 +1,10 @@
+import { randomUUID } from 'node:crypto'
 import pg from 'pg'
 import { createOutbox, defineEvents, subscription, unchecked } from '../src/index.ts'
 import { migrateUp, postgresStore } from '../src/store/postgres/index.ts'
 
 const pool = new pg.Pool({ connectionString: process.env['DATABASE_URL'] })
-await migrateUp(pool, { schema: 'commitpost' })
+await migrateUp(pool)
 await pool.query('create table if not exists orders (id text primary key, total integer not null)')
 
 // What can happen. The type flows to publish and to the handlers; a zod, valibot or arktype schema checks it too.
@@ -31,11 +32,12 @@ const worker = outbox.worker([
 await worker.start()
 
 // The row and the event are written together, or not at all.
+const orderId = randomUUID()
 await outbox.inTransaction(pool, async (tx) => {
-  await tx.query('insert into orders values ($1, $2)', ['A-1', 12_000])
-  await outbox.publish(tx, 'OrderPlaced', { aggregateId: 'A-1', payload: { orderId: 'A-1', total: 12_000 } })
+  await tx.query('insert into orders values ($1, $2)', [orderId, 12_000])
+  await outbox.publish(tx, 'OrderPlaced', { aggregateId: orderId, payload: { orderId, total: 12_000 } })
 })
 
-process.once('SIGTERM', () => {
-  void worker.stop().then(() => pool.end())
-})
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, () => void worker.stop().then(() => pool.end()))
+}

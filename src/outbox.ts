@@ -98,7 +98,7 @@ export function createOutbox<C extends Catalogue, Tx>(options: OutboxOptions<C, 
   const setPaused = async (name: string, isPaused: boolean, act: OperatorAct): Promise<void> => {
     const problems = actProblems(act)
     if (problems.length > 0) throw new InvalidOptionsError(isPaused ? 'pause' : 'resume', problems)
-    await store.setPaused(name, isPaused, act.operator)
+    await store.setPaused(name, isPaused, act.operator, act.note ?? null)
   }
   return {
     ...bus,

@@ -7,7 +7,7 @@ type LinesOf = {
   readonly [Kind in WorkerEvent['kind']]: (logger: Logger, event: EventOf<Kind>) => void
 }
 
-/** Writes each worker event as one log line, with the fields of E15 on every line about an event. */
+/** Writes each worker event as one log line, with the event's identity on every line about one. */
 export function logObserver(logger: Logger): Observer {
   return (event) => {
     // The table is keyed by kind, which TypeScript cannot follow through an index.

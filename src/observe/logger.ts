@@ -57,7 +57,7 @@ export function withFields(logger: Logger, fields: object): Logger {
   }
 }
 
-/** What every log line about an event carries (E15). */
+/** What every log line about an event carries. */
 export interface EventFields {
   /** Null where the event carries no trace. */
   readonly traceId: string | null

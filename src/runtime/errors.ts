@@ -237,7 +237,7 @@ export class SubscriptionConflictError extends CommitpostError {
     super(
       'SUBSCRIPTION_CONFLICT',
       `Subscription "${subscription}" is registered with other settings: ${difference}. ` +
-        'Give the new settings a new name, or remove the old subscription first.',
+        'Keep the old settings, or give the new ones a new name.',
       options,
     )
     this.subscription = subscription
@@ -252,7 +252,7 @@ export class NotFoundError extends CommitpostError {
   constructor(what: string, id: string, options?: ErrorOptions) {
     super(
       'NOT_FOUND',
-      `There is no ${what} "${id}". It may have been archived, or the id is mistyped.`,
+      `There is no ${what} "${id}". It may be mistyped, or not in this database and schema.`,
       options,
     )
     this.id = id

@@ -46,7 +46,7 @@ export function retryProblems(options: RetryOptions): string[] {
     )
   }
   if (backoff !== undefined && typeof property(backoff, 'delayMs') !== 'function') {
-    problems.push("backoff must come from exponential(), schedule() or fixed(), or have a method 'delayMs'")
+    problems.push("retry must come from exponential(), schedule() or fixed(), or have a method 'delayMs'")
   }
   return problems
 }

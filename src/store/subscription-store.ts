@@ -45,7 +45,12 @@ export interface SubscriptionStore {
   /** Reads subscriptions by id, for pause and state. */
   subscriptions(ids: readonly number[]): Promise<readonly RegisteredSubscription[]>
   /** Stops or resumes claims of a subscription, for every worker at once. Recorded with the operator's name. */
-  setPaused(name: string, paused: boolean, operator: string): Promise<RegisteredSubscription>
+  setPaused(
+    name: string,
+    paused: boolean,
+    operator: string,
+    note?: string | null,
+  ): Promise<RegisteredSubscription>
   /** Reports up to `limit` events that no subscription matched and were not reported before. */
   takeUnmatched(limit: number, deadLetter: boolean): Promise<readonly OutboxEvent[]>
 }

@@ -19,6 +19,13 @@ export function patternListProblem(name: string, value: unknown): string | null 
   return isFine ? null : `${name} must be a list of at least one stream name or pattern`
 }
 
+/** Options that do not exist, each as a sentence: a misspelt one would otherwise leave the default in force. */
+export function unknownOptionProblems(options: object, known: readonly string[]): string[] {
+  return Object.keys(options)
+    .filter((name) => !known.includes(name))
+    .map((name) => `there is no option "${name}"; the options are ${known.join(', ')}`)
+}
+
 function shown(value: unknown): string {
   return typeof value === 'number' ? String(value) : (JSON.stringify(value) ?? typeof value)
 }

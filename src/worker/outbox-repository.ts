@@ -11,7 +11,7 @@ import { type RetryPolicy, resolveRetryPolicy } from '../settle/retry-policy.ts'
 import type { WorkerStore } from '../store/store.ts'
 import { wholeNumberProblem } from './option-checks.ts'
 
-/** One event as the repository port of RFC-IMPL-008 sees it. */
+/** One event as a repository sees it. */
 export interface OutboxEntry {
   readonly id: string
   readonly aggregateType: string
@@ -35,7 +35,7 @@ export interface NewOutboxEntry<C extends Catalogue, Name extends EventName<C> =
 }
 
 /**
- * The repository port of RFC-IMPL-008 over leases: `findPending` leases what it returns, and the marks settle with the
+ * The outbox as a repository, over leases: `findPending` leases what it returns, and the marks settle with the
  * tokens held. For code written against that port; a worker does the same with less to get wrong.
  */
 export interface OutboxRepository<C extends Catalogue, Tx> extends AsyncDisposable {

@@ -10,7 +10,12 @@ import {
   retryProblems,
 } from '../settle/retry-policy.ts'
 import type { OrderBy, StartFrom, SubscriptionDefinition } from '../store/subscription-store.ts'
-import { oneOfProblem, patternListProblem, wholeNumberProblem } from './option-checks.ts'
+import {
+  oneOfProblem,
+  patternListProblem,
+  unknownOptionProblems,
+  wholeNumberProblem,
+} from './option-checks.ts'
 import type { Subscription, SubscriptionOptions } from './subscription.ts'
 
 /** A subscription with every default filled in. */
@@ -49,6 +54,7 @@ export function subscriptionProblems(
     ...(NAME.test(name) ? [] : ['the name must be 1 to 100 letters, digits, dots, dashes or underscores']),
     ...dispatcherProblems({ ...options, handlers: options.on as HandlerMap }),
     ...retryProblems(retryOptions(options)),
+    ...unknownOptionProblems(options, OPTION_NAMES),
     ...numberProblems(options),
     ...orderProblems(options),
     ...coverageProblems(catalogue, options),
@@ -109,6 +115,26 @@ function eventTypesOf(catalogue: Catalogue, options: AnyOptions): readonly strin
   if (options.streams !== undefined || Object.hasOwn(options.on, CATCH_ALL)) return null
   return Object.keys(options.on).map((name) => catalogue.find(name)?.storedAs ?? name)
 }
+
+const OPTION_NAMES: readonly (keyof AnyOptions)[] = [
+  'on',
+  'streams',
+  'startFrom',
+  'order',
+  'onDead',
+  'oneAtATime',
+  'lanes',
+  'maxAttempts',
+  'retry',
+  'classify',
+  'timeoutMs',
+  'concurrency',
+  'batchSize',
+  'pollMs',
+  'pollMinMs',
+  'drain',
+  'middleware',
+]
 
 function numberProblems(options: AnyOptions): string[] {
   return [

@@ -138,7 +138,7 @@ export interface Subscription<C extends Catalogue, Tx> {
  */
 export function subscription<C extends Catalogue, Tx>(
   name: string,
-  options: SubscriptionOptions<C, Tx>,
+  options: NoInfer<SubscriptionOptions<C, Tx>>,
 ): Subscription<C, Tx> {
   return { name, options }
 }

@@ -1,6 +1,6 @@
 import type { Logger } from '../observe/logger.ts'
 import type { Observer } from '../observe/worker-events.ts'
-import { oneOfProblem, wholeNumberProblem } from './option-checks.ts'
+import { oneOfProblem, unknownOptionProblems, wholeNumberProblem } from './option-checks.ts'
 
 /** How a worker goes about its work. */
 export interface WorkerOptions {
@@ -71,10 +71,23 @@ const LONGEST_DRAIN_MS = 86_400_000
 /** The share of a lease that is not used: for statements under way and clocks that drift. */
 const MARGIN = 0.1
 
+const OPTION_NAMES: readonly (keyof WorkerOptions)[] = [
+  'leaseMs',
+  'drainMs',
+  'unmatched',
+  'observers',
+  'logger',
+  'workerId',
+  'housekeepingMs',
+  'listen',
+  'handleSignals',
+]
+
 /** What is wrong with a worker's options, all of it. */
 export function workerProblems(options: WorkerOptions): readonly string[] {
   const { workerId, observers = [] } = options
   return [
+    ...unknownOptionProblems(options, OPTION_NAMES),
     wholeNumberProblem('leaseMs', options.leaseMs, SHORTEST_LEASE_MS, LONGEST_LEASE_MS),
     wholeNumberProblem('drainMs', options.drainMs, 0, LONGEST_DRAIN_MS),
     wholeNumberProblem('housekeepingMs', options.housekeepingMs, 10, LONGEST_LEASE_MS),

@@ -1,5 +1,8 @@
 import { InvalidOptionsError } from '../../runtime/errors.ts'
 
+/** The schema Commitpost's tables live in unless told otherwise. */
+export const DEFAULT_SCHEMA = 'commitpost'
+
 /** PostgreSQL cuts longer names silently, which would make two schemas one. */
 const MAX_IDENTIFIER_BYTES = 63
 

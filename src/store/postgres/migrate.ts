@@ -1,6 +1,6 @@
 import { CommitpostError, SchemaVersionError } from '../../runtime/errors.ts'
 import { type PgClient, type PgPool, rawQuery, withClient, withTransaction } from './client.ts'
-import { type QuotedSchema, quoteSchema } from './identifiers.ts'
+import { DEFAULT_SCHEMA, type QuotedSchema, quoteSchema } from './identifiers.ts'
 import { fillIn, type Migration, readMigrations } from './migration-files.ts'
 import { bookkeepingSql, insertMigrationSql } from './migration-sql.ts'
 import { type AppliedMigration, readApplied, statusOf } from './migration-status.ts'
@@ -17,8 +17,11 @@ const schemaExistsSql = 'select 1 from pg_catalog.pg_namespace where nspname = $
 
 /** Where to migrate. */
 export interface MigrateOptions {
-  /** The schema's name, as it is: quoting is done here. */
-  readonly schema: string
+  /**
+   * The schema's name, as it is: quoting is done here.
+   * @default 'commitpost'
+   */
+  readonly schema?: string
   /**
    * Whether to create the schema where it does not exist.
    * @default true
@@ -37,7 +40,8 @@ export interface MigrateReport {
  * Brings the schema up to what this version of the code needs: all pending steps in one transaction, or none. Any
  * number of processes may call it at once; one applies, the others wait for it and find nothing to do.
  */
-export async function migrateUp(pool: PgPool, options: MigrateOptions): Promise<MigrateReport> {
+export async function migrateUp(pool: PgPool, given: MigrateOptions = {}): Promise<MigrateReport> {
+  const options = { schema: DEFAULT_SCHEMA, createSchema: true, ...given }
   const schema = quoteSchema(options.schema)
   const migrations = await readMigrations()
   const before = await withClient(pool, (client) => readApplied(client, schema))

@@ -1,6 +1,8 @@
 import type { ClaimedDelivery } from '../../delivery/delivery.ts'
 import type { NewEvent } from '../../event/event.ts'
 import { type Clock, systemClock } from '../../runtime/clock.ts'
+import { InvalidOptionsError } from '../../runtime/errors.ts'
+import { property } from '../../runtime/property.ts'
 import type { DeadLetter, DeadLetterQuery } from '../dead-letter-store.ts'
 import type { SubscriptionStatus } from '../inspect-store.ts'
 import type { OnDuplicate } from '../publish-store.ts'
@@ -13,7 +15,7 @@ import { completeInTransaction } from './complete-in-transaction.ts'
 import { countDeadLetters } from './count-dead-letters.ts'
 import { countEvents } from './count-events.ts'
 import { findDeadLetter } from './find-dead-letter.ts'
-import { type QuotedSchema, quoteSchema } from './identifiers.ts'
+import { DEFAULT_SCHEMA, type QuotedSchema, quoteSchema } from './identifiers.ts'
 import { insertEvents } from './insert-events.ts'
 import { listDeadLetters } from './list-dead-letters.ts'
 import { recordOnce } from './record-once.ts'
@@ -24,9 +26,6 @@ import { siblingPool } from './sibling-pool.ts'
 import { subscriptionStatuses } from './subscription-statuses.ts'
 import { notify } from './wake-channel.ts'
 import { PostgresWorkerStore } from './worker-store.ts'
-
-/** The schema Commitpost's tables live in unless told otherwise. */
-export const DEFAULT_SCHEMA = 'commitpost'
 
 /** How Commitpost reaches PostgreSQL. */
 export interface PostgresStoreOptions {
@@ -46,6 +45,9 @@ export interface PostgresStoreOptions {
 
 /** Keeps events and deliveries in PostgreSQL 14 or later. Opens nothing until it is used. */
 export function postgresStore(options: PostgresStoreOptions): OutboxStore<Transaction> {
+  if (typeof property(options?.pool, 'connect') !== 'function') {
+    throw new InvalidOptionsError('postgresStore', ['pool must be a pool of clients, such as new pg.Pool()'])
+  }
   const schema = quoteSchema(options.schema ?? DEFAULT_SCHEMA)
   return new PostgresStore(options.pool, schema, options.clock ?? systemClock)
 }
@@ -109,8 +111,13 @@ class PostgresStore implements OutboxStore<Transaction> {
     return countEvents(this.#pool, this.#schema)
   }
 
-  setPaused(name: string, paused: boolean, operator: string): Promise<RegisteredSubscription> {
-    return setPaused(this.#pool, this.#schema, name, paused, operator)
+  setPaused(
+    name: string,
+    paused: boolean,
+    operator: string,
+    note: string | null = null,
+  ): Promise<RegisteredSubscription> {
+    return setPaused(this.#pool, this.#schema, name, paused, operator, note)
   }
 
   notifyWorkers(): Promise<void> {

@@ -2,7 +2,7 @@ import { NotFoundError } from '../../runtime/errors.ts'
 import type { RegisteredSubscription } from '../subscription-store.ts'
 import { type PgPool, rawQuery, withClient } from './client.ts'
 import type { QuotedSchema } from './identifiers.ts'
-import { operatorName } from './operator.ts'
+import { operatorName, operatorNote } from './operator.ts'
 import { SUBSCRIPTION_COLUMNS, toSubscription } from './read-subscriptions.ts'
 
 // One statement is one transaction: there is no pause without its record. Claims look at paused_at, so it holds for
@@ -17,9 +17,9 @@ const setPausedSql = (schema: QuotedSchema): string => `
     returning s.*
   ),
   logged as (
-    insert into ${schema}.outbox_operator_log (operator, action, target, affected)
+    insert into ${schema}.outbox_operator_log (operator, action, target, affected, note)
     select $3::text, case when $2::boolean then 'pause' else 'resume' end,
-           jsonb_build_object('subscription', s.name), 1
+           jsonb_build_object('subscription', s.name), 1, $4::text
       from changed s
   )
   select ${SUBSCRIPTION_COLUMNS} from changed s`
@@ -31,8 +31,9 @@ export async function setPaused(
   name: string,
   paused: boolean,
   operator: string,
+  note: string | null,
 ): Promise<RegisteredSubscription> {
-  const values = [name, paused, operatorName(operator)]
+  const values = [name, paused, operatorName(operator), operatorNote(note)]
   const [row] = await withClient(pool, (client) => rawQuery(client, setPausedSql(schema), values))
   if (row === undefined) throw new NotFoundError('subscription', name)
   return toSubscription(row)

@@ -117,8 +117,13 @@ export class PostgresWorkerStore implements WorkerStore {
     return withClient(this.#pool, (client) => readSubscriptions(client, this.#schema, ids))
   }
 
-  setPaused(name: string, paused: boolean, operator: string): Promise<RegisteredSubscription> {
-    return setPaused(this.#pool, this.#schema, name, paused, operator)
+  setPaused(
+    name: string,
+    paused: boolean,
+    operator: string,
+    note: string | null = null,
+  ): Promise<RegisteredSubscription> {
+    return setPaused(this.#pool, this.#schema, name, paused, operator, note)
   }
 
   takeUnmatched(limit: number, deadLetter: boolean): Promise<readonly OutboxEvent[]> {

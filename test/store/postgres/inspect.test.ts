@@ -69,7 +69,7 @@ describe('the status of subscriptions', () => {
 
 describe('pausing', () => {
   const pause = (paused: boolean, operator = 'kim', name = 'sub'): ReturnType<typeof setPaused> =>
-    setPaused(db.pool, db.quoted, name, paused, operator)
+    setPaused(db.pool, db.quoted, name, paused, operator, 'why')
 
   test('is recorded with the operator, and so is resuming', async () => {
     await subscribe(db)
