@@ -129,5 +129,5 @@ export class Settler<Item extends Settled> {
 /** SQLSTATE of data, constraints, and what a trigger raises: trying the same again cannot help. */
 function isAboutARow(error: unknown): boolean {
   const code = textProperty(error, 'code')
-  return code !== undefined && /^(?:22|23|P0)[0-9A-Z]{3}$|^55000$/.test(code)
+  return code !== undefined && /^(?:22|23|54|P0)[0-9A-Z]{3}$|^55000$/.test(code)
 }

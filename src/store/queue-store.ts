@@ -91,8 +91,11 @@ export interface QueueStore {
   ): Promise<void>
   /** Extends every lease in hand and tells which are lost. Judged and dated by the database's clock. */
   heartbeat(request: HeartbeatRequest): Promise<HeartbeatReport>
-  /** Returns deliveries whose lease lapsed. Safe when many workers call it at once. */
-  recover(subscriptionIds: readonly number[]): Promise<RecoverReport>
+  /**
+   * Returns deliveries whose lease lapsed. Safe when many workers call it at once. Counts only suspects that this worker
+   * could claim now.
+   */
+  recover(subscriptionIds: readonly number[], workerId?: string): Promise<RecoverReport>
   /** Forgets this worker, so that others need not wait for its lease to learn that it left. */
   leave(workerId: string): Promise<void>
 }

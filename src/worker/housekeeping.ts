@@ -20,6 +20,7 @@ export interface HousekeepingParts {
   readonly store: Pick<WorkerStore, 'recover' | 'advanceJoining' | 'takeUnmatched'>
   readonly subscriptions: readonly KeptSubscription[]
   readonly quarantine: SuspectQuarantine
+  readonly workerId: string
   readonly everyMs: number
   readonly unmatched: 'report' | 'dead-letter'
   readonly clock: Clock
@@ -92,7 +93,8 @@ export class Housekeeping {
 
   async #recover(): Promise<void> {
     const { store, subscriptions } = this.#parts
-    const report = await store.recover(subscriptions.map(({ subscriptionId }) => subscriptionId))
+    const ids = subscriptions.map(({ subscriptionId }) => subscriptionId)
+    const report = await store.recover(ids, this.#parts.workerId)
     if (report.returned > 0) this.#tellRecovered(report)
     const suspected = subscriptions.filter(
       ({ subscriptionId }) => (report.suspects.get(subscriptionId) ?? 0) > 0,

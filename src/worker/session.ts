@@ -76,6 +76,7 @@ export class WorkerSession {
     this.#housekeeping = new Housekeeping({
       ...shared,
       subscriptions: runners,
+      workerId: id,
       quarantine: new SuspectQuarantine(gate, clock),
       everyMs: housekeepingMs,
       unmatched,

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { claim, claimLanes, retryNow, settled, takeLanes } from '../store/contract/helpers.ts'
 import { column } from '../store/postgres/fixtures.ts'
+import { withLimit } from './plan.ts'
 import { hazard, joinPatiently, publish } from './support.ts'
 
 const numbered = (count: number): string[] => Array.from({ length: count }, (_, index) => `a${index}`)
@@ -19,13 +20,10 @@ describe('the limit of a claim', () => {
     const sub = await joinPatiently(store)
     await publish(h.db.pool, numbered(50))
     await claim(store, sub, 'w', 0)
-    const { text, values } = pool.lastSent(/for update skip locked/)
+    const { text, values } = withLimit(pool.lastSent(/for update skip locked/), 3)
     const client = await h.connect('nested loops')
     await client.query(NESTED_LOOPS)
-    const { rows } = await client.query(
-      text,
-      values.map((value, index) => (index === 2 ? 3 : value)),
-    )
+    const { rows } = await client.query(text, [...values])
     expect(rows).toHaveLength(3)
   })
 
@@ -80,12 +78,12 @@ describe('the order of a claim', () => {
       await h.db.pool.query('update outbox_delivery set updated_at = now() where id = $1', [id])
     }
     await claim(store, plain, 'w', 0)
-    const { text, values } = pool.lastSent(/for update skip locked/)
+    const { text, values } = withLimit(pool.lastSent(/for update skip locked/), 60)
     const client = await h.connect('naive')
     await client.query('begin')
     const { rows } = await client.query<[number, string]>({
       text,
-      values: values.map((value, index) => (index === 2 ? 60 : value)),
+      values: [...values],
       rowMode: 'array',
     })
     await client.query('rollback')

@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { beat, claim, claimLanes, DONE, retryNow, settled, takeLanes } from '../store/contract/helpers.ts'
-import { explain, explainPrepared, mostRowsScanned, seqScans } from './plan.ts'
+import { explain, explainPrepared, mostRowsScanned, seqScans, withLimit } from './plan.ts'
 import type { Sent } from './stepping-pool.ts'
 import {
   createOwnDatabase,
@@ -29,8 +29,7 @@ const JOIN_CLAIM = `
   select c.id, e.payload from claimed c join outbox_event e on e.event_id = c.event_id`
 
 /** The claim with a smaller limit: what goes wrong here goes wrong for every row. */
-const few = ({ values }: Sent): readonly unknown[] =>
-  values.map((value, index) => (index === 2 ? FEW : value))
+const few = (sent: Sent): readonly unknown[] => withLimit(sent, FEW).values
 
 /** A connection that prepared both claims, and planned them once and for all. */
 async function prepareAll(h: Hazard, ours: Sent, setting: string): Promise<pg.Client> {

@@ -3,7 +3,7 @@ import { ManualClock } from '../../src/runtime/manual-clock.ts'
 import { UNBOUNDED } from '../../src/store/postgres/low-water.ts'
 import { claim, claimLanes, DONE, settled, takeLanes } from '../store/contract/helpers.ts'
 import { eventually } from '../support/program.ts'
-import { explain, pages } from './plan.ts'
+import { explain, pages, parameter, withLimit } from './plan.ts'
 import type { Sent } from './stepping-pool.ts'
 import { type Hazard, hazard, joinPatiently, publish, publishMany } from './support.ts'
 
@@ -11,18 +11,22 @@ const DELIVERED = 20_000
 const FEW_PAGES = 100
 const MANY_PAGES = 500
 
-/** What a claim like the one that was sent reads, and the same without its bound: its last two values. */
+const POSITION = /then \$(\d+)::bigint else 0/
+const GENERATION = /s\.generation = \$(\d+)/
+
+/** What a claim like the one that was sent reads, and the same without its bound. */
 async function pagesOf(
   h: Hazard,
   sent: Sent,
 ): Promise<{ readonly bounded: number; readonly unbounded: number }> {
   const client = await h.connect('explain')
-  const [subscriptionId, workerId, , ...rest] = sent.values
-  const values = [subscriptionId, workerId, 10, ...rest]
-  const unbounded = [...values.slice(0, -2), UNBOUNDED.position, UNBOUNDED.generation]
+  const { text, values } = withLimit(sent, 10)
+  const unbounded = values
+    .with(parameter(text, POSITION), UNBOUNDED.position)
+    .with(parameter(text, GENERATION), UNBOUNDED.generation)
   return {
-    bounded: pages(await explain(client, { text: sent.text, values })),
-    unbounded: pages(await explain(client, { text: sent.text, values: unbounded })),
+    bounded: pages(await explain(client, { text, values })),
+    unbounded: pages(await explain(client, { text, values: unbounded })),
   }
 }
 
@@ -31,7 +35,7 @@ async function sentWithBound(claimNothing: () => Promise<Sent>): Promise<Sent> {
   let sent: Sent | null = null
   await eventually('the bound moves past what was delivered', async () => {
     sent = await claimNothing()
-    return Number(sent.values.at(-2)) > DELIVERED
+    return Number(sent.values[parameter(sent.text, POSITION)]) > DELIVERED
   })
   if (sent === null) throw new Error('nothing was sent')
   return sent

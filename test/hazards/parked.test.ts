@@ -5,7 +5,7 @@ import type { RegisteredSubscription } from '../../src/store/subscription-store.
 import { claimLanes, DONE, dead, retryLater, settled, takeLanes } from '../store/contract/helpers.ts'
 import { one } from '../store/postgres/fixtures.ts'
 import { KeyRunner } from './key-runner.ts'
-import { explain, mostRowsScanned, pages } from './plan.ts'
+import { explain, mostRowsScanned, pages, withLimit } from './plan.ts'
 import { type Hazard, hazard, joinPatiently, publish, publishMany, type SteppedWorker } from './support.ts'
 
 const WAITING = 10_000
@@ -42,10 +42,10 @@ async function parkAll({ h, store, sub, lanes }: Scene): Promise<void> {
 /** What a claim of the other keys' events reads. */
 async function cost(s: Scene, change: (text: string) => string = (text) => text) {
   await claimLanes(s.store, s.sub, 'w', s.lanes, 0)
-  const { text, values } = s.pool.lastSent(/parked as/)
+  const { text, values } = withLimit(s.pool.lastSent(/parked as/), LIMIT)
   const plan = await explain(await s.h.connect('explain'), {
     text: change(text),
-    values: values.map((value, index) => (index === 2 ? LIMIT : value)),
+    values,
   })
   return { claimed: plan['Actual Rows'], rows: mostRowsScanned(plan), pages: pages(plan) }
 }

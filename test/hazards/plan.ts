@@ -18,6 +18,21 @@ type Connection = Pick<pg.Client, 'query'>
 
 const EXPLAIN = 'explain (analyze, buffers, timing off, format json)'
 
+const LIMIT = 2
+const LOOK = 7
+
+/** A claim that was sent, with another limit and, where it has one, as many rows to look at. */
+export function withLimit({ text, values }: Sent, limit: number): Pick<Sent, 'text' | 'values'> {
+  return { text, values: values.map((value, index) => (index === LIMIT || index === LOOK ? limit : value)) }
+}
+
+/** Where the text has its first parameter like this: `${index}` of the values. */
+export function parameter(text: string, pattern: RegExp): number {
+  const number = pattern.exec(text)?.[1]
+  if (number === undefined) throw new Error(`the statement has no ${pattern.source}`)
+  return Number(number) - 1
+}
+
 /** Executes a statement as it was sent and returns the plan it ran by. What it wrote is rolled back. */
 export function explain(
   client: Connection,

@@ -109,8 +109,7 @@ describe('a publisher that reads a snapshot older than a registration', () => {
     expect(await deliveries(h, 'sub')).toBe(1)
   })
 
-  // Found here: outbox_fan_out remembers the last registration only. Remove `.fails` with the cure.
-  test.fails('reaches every subscription when two were registered since, one before and one after its first write', async () => {
+  test('reaches every subscription when two were registered since, one before and one after its first write', async () => {
     await using h = await hazard()
     const { store } = h.worker('registrar')
     const client = await beginReading(h)

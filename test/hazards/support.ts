@@ -62,7 +62,8 @@ export async function hazard(create: () => Promise<OutboxDatabase> = createOutbo
         ),
       ),
     async [Symbol.asyncDispose]() {
-      for (const close of open) await close()
+      // The last first: a connection that holds a lock must go before a pool that waits for one of its own.
+      for (const close of open.toReversed()) await close()
       await db.drop()
     },
   }

@@ -4,7 +4,8 @@ import type { QuotedSchema } from './identifiers.ts'
 import { returnLapsed } from './return-lapsed.ts'
 
 // One look for the many times when nothing is amiss. Walks outbox_delivery_leased, which holds what is in hand and no
-// more, and outbox_delivery_suspect.
+// more, and outbox_delivery_suspect. Only suspects that could be claimed now count: to run one, everything else in the
+// process has to wait.
 const lookSql = (schema: QuotedSchema): string => `
   select w.id,
          exists (select 1 from ${schema}.outbox_delivery d
@@ -12,17 +13,27 @@ const lookSql = (schema: QuotedSchema): string => `
                     and d.locked_until < clock_timestamp()),
          (select count(*) from ${schema}.outbox_delivery d
            where d.subscription_id = w.id and d.status = 'PENDING' and d.suspect
-             and d.next_retry_at <= clock_timestamp())
-    from unnest($1::int[]) as w(id)`
+             and d.next_retry_at <= clock_timestamp() and s.paused_at is null
+             and (d.ordering_key is null
+                  or (exists (select 1 from ${schema}.outbox_lane l
+                               where l.subscription_id = w.id and l.lane = d.lane
+                                 and l.owner = coalesce($2, l.owner))
+                      and not exists (select 1 from ${schema}.outbox_delivery h
+                                       where h.subscription_id = w.id and h.lane = d.lane
+                                         and h.ordering_key = d.ordering_key and h.held and h.id < d.id))))
+    from unnest($1::int[]) as w(id)
+    join ${schema}.outbox_subscription s on s.id = w.id`
 
 /** Returns what vanished workers left and counts the suspects that are due. */
 export async function recover(
   pool: PgPool,
   schema: QuotedSchema,
   subscriptionIds: readonly number[],
+  workerId: string | null,
 ): Promise<RecoverReport> {
   return withClient(pool, async (client) => {
-    const look = (): Promise<readonly RawRow[]> => rawQuery(client, lookSql(schema), [subscriptionIds])
+    const look = (): Promise<readonly RawRow[]> =>
+      rawQuery(client, lookSql(schema), [subscriptionIds, workerId])
     const seen = await look()
     if (!seen.some(([, lapsed]) => lapsed === 't')) return { returned: 0, dead: [], suspects: countsOf(seen) }
     const lapsed = await returnLapsed(client, schema, subscriptionIds)

@@ -26,6 +26,16 @@ const takeLanesSql = (schema: QuotedSchema): string => `
    where l.ctid = any ((select rows from pick)::tid[])
   returning l.lane, l.epoch`
 
+// A delivery that the last owner's handler is completing in a transaction still open cannot be returned yet. Nothing
+// later of its key may run before it is known how that ends, so its lane is left for the next look.
+const declineSql = (schema: QuotedSchema): string => `
+  update ${schema}.outbox_lane l
+     set owner = null, until = '-infinity'
+   where l.subscription_id = $1 and l.lane = any (array(
+     select d.lane from ${schema}.outbox_delivery d
+      where d.subscription_id = $1 and d.status = 'PROCESSING' and d.lane = any ($2::smallint[])))
+  returning l.lane`
+
 /** Takes lanes up to a fair share and returns what their last owner left, in one transaction. */
 export async function takeLanes(
   pool: PgPool,
@@ -40,8 +50,14 @@ export async function takeLanes(
     const values = [subscriptionId, workerId, fairShare - held, leaseMs]
     const rows = await rawQuery(client, takeLanesSql(schema), values)
     const taken = rows.map(([lane, epoch]) => ({ lane: Number(lane), epoch: epoch as string }))
-    const dead = taken.length > 0 ? await returnAll(client, schema, subscriptionId, taken) : []
-    return { taken, fairShare, dead }
+    if (taken.length === 0) return { taken, fairShare, dead: [] }
+    const dead = await returnAll(client, schema, subscriptionId, taken)
+    const unsettled = await rawQuery(client, declineSql(schema), [
+      subscriptionId,
+      taken.map(({ lane }) => lane),
+    ])
+    const declined = new Set(unsettled.map(([lane]) => Number(lane)))
+    return { taken: taken.filter(({ lane }) => !declined.has(lane)), fairShare, dead }
   })
   await unparkStranded(pool, schema, subscriptionId)
   return result

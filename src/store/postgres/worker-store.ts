@@ -89,8 +89,8 @@ export class PostgresWorkerStore implements WorkerStore {
     return heartbeat(this.#pool, this.#schema, request)
   }
 
-  recover(subscriptionIds: readonly number[]): Promise<RecoverReport> {
-    return recover(this.#pool, this.#schema, subscriptionIds)
+  recover(subscriptionIds: readonly number[], workerId?: string): Promise<RecoverReport> {
+    return recover(this.#pool, this.#schema, subscriptionIds, workerId ?? null)
   }
 
   leave(workerId: string): Promise<void> {

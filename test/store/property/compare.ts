@@ -17,16 +17,19 @@ export async function compare(model: Model, real: Real): Promise<void> {
   assert.deepEqual([...unseen].map(visibleOf), [], 'deliveries that should be there')
 }
 
-/** Takes over which rows a claim has parked, and asserts that each had to wait. */
-export async function syncParked(model: Model, real: Real): Promise<number> {
-  let parked = 0
+/** Takes over which rows a claim has parked, and asserts that each had to wait. Returns how many were fresh and due. */
+export async function syncParked(
+  model: Model,
+  real: Real,
+): Promise<{ readonly fresh: number; readonly due: number }> {
+  const parked = { fresh: 0, due: 0 }
   for (const row of await real.deliveries()) {
     const known = find(model, row)
     if (known === undefined || row.wait !== 'parked' || known.wait === 'parked') continue
     assert.ok(model.isBehindHeld(known), `${row.position} was parked behind nothing`)
     assert.ok(known.wait !== 'later' && !known.suspect, `${row.position} waited for something else`)
+    parked[known.held ? 'due' : 'fresh'] += 1
     Object.assign(known, { wait: 'parked', held: true })
-    parked += 1
   }
   return parked
 }

@@ -7,14 +7,22 @@ create function {schema}.outbox_fan_out() returns trigger
   as $commitpost$
 declare
   published integer;
+  registered xid8;
+  is_stale boolean := false;
 begin
-  -- A transaction that reads an old snapshot would not see a subscription registered since. Its own id, taken before
-  -- the registration's barrier, is what the sweep goes by; if its id is younger, only a retry can help.
+  -- A transaction that reads an old snapshot does not see a subscription registered since, and the sweep of that one
+  -- may be over: only a retry can help. Registrations are serialised, so whoever sees the last one sees them all.
   if current_setting('transaction_isolation') in ('repeatable read', 'serializable') then
-    perform 1 from {schema}.outbox_registry_xid r
-      where r.last_value::text::xid8 < pg_current_xact_id()
-        and not pg_visible_in_snapshot(r.last_value::text::xid8, pg_current_snapshot());
-    if found then
+    select r.last_value::text::xid8 into registered from {schema}.outbox_registry_xid r;
+    if not pg_visible_in_snapshot(registered, pg_current_snapshot()) then
+      begin
+        perform pg_xact_status(registered);
+        is_stale := true;
+      exception when invalid_parameter_value then
+        is_stale := false; -- an id this server has not come to: a restored backup, not a registration
+      end;
+    end if;
+    if is_stale then
       raise exception 'a subscription was registered after this transaction began'
         using errcode = '40001', hint = 'Retry the transaction.';
     end if;
