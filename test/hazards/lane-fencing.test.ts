@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { claimLanes, DONE, settled, takeLanes } from '../store/contract/helpers.ts'
+import { beat, claimLanes, DONE, settled, takeLanes } from '../store/contract/helpers.ts'
 import { column, one } from '../store/postgres/fixtures.ts'
 import { eventually } from '../support/program.ts'
 import { positions, runAll, type Scene, scene, takeOverByHand } from './lane-scene.ts'
-import { hazard, lapse } from './support.ts'
+import { hazard, joinPatiently, lapse, publish } from './support.ts'
 
 const statuses = ({ h }: Scene): Promise<string[]> =>
   column(h.db.pool, 'select status from outbox_delivery order by id')
@@ -99,6 +99,33 @@ describe('an owner of a lane that stops while another takes it over', () => {
     await completing.query('commit')
     expect(positions(claimed)).toEqual([])
   })
+})
+
+test('a lane that cannot be taken yet does not keep a worker from taking another', async () => {
+  await using h = await hazard()
+  const [zombie, heir] = [h.worker('zombie'), h.worker('heir')]
+  const sub = await joinPatiently(zombie.store, { orderBy: 'aggregate', lanes: 2 })
+  await publish(h.db.pool, ['a', 'b', 'c', 'd', 'e', 'f'])
+  const lanes = await takeLanes(zombie.store, sub, 'w1')
+  const [first] = await claimLanes(zombie.store, sub, 'w1', lanes)
+  const completing = await h.connect('completing')
+  await completing.query('begin')
+  await completing.query('select 1 from outbox_delivery where id = $1 for update', [first?.position])
+  // The lane with the open transaction has waited longest.
+  await h.db.pool.query(
+    `update outbox_lane set until = now() - case when lane = $1 then interval '2 s' else interval '1 s' end`,
+    [first?.lane],
+  )
+  const request = { subscriptionId: sub.id, workerId: 'w2', leaseMs: 60_000, held: 0 }
+  const taken: number[] = []
+  for (let look = 0; look < 3; look += 1) {
+    await beat(heir.store, sub, 'w2', [])
+    await beat(zombie.store, sub, 'w1', [])
+    taken.push(
+      ...(await heir.store.takeLanes({ ...request, held: taken.length })).taken.map(({ lane }) => lane),
+    )
+  }
+  expect(taken).toEqual(lanes.map(({ lane }) => lane).filter((lane) => lane !== first?.lane))
 })
 
 describe('two events of one aggregate and two workers', () => {

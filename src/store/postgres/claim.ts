@@ -8,16 +8,6 @@ import type { LowWaterBound } from './low-water.ts'
 // Walks outbox_delivery_due for retries and outbox_delivery_fresh, from the low-water bound, for new events.
 // Rows are found and locked first and then updated by their ctid: an UPDATE with a join or a sub-select with LIMIT may
 // update more rows than it locked, and leaves the planner a join order to get wrong.
-// A quarter of the places is for retries, of a single place a quarter of the times; what new events leave is theirs too.
-const dueRows = (schema: QuotedSchema, limit: string, except: string): string => `
-    select array(
-      select d.ctid from ${schema}.outbox_delivery d
-       where d.subscription_id = (select id from open) and d.lane = 0 and d.status = 'PENDING' and d.held
-         and not d.suspect and d.next_retry_at <= (select clock_timestamp()) ${except}
-       order by d.next_retry_at, d.id
-       limit ${limit}
-         for update skip locked) as rows`
-
 const claimSql = (schema: QuotedSchema): string => `
   with open as materialized (
     select s.id, case when s.generation = $6 then $5::bigint else 0 end as low_water
@@ -25,7 +15,14 @@ const claimSql = (schema: QuotedSchema): string => `
      where s.id = $1 and s.paused_at is null and s.state <> 'retired'
   ),
   lease as materialized (select nextval(${sequenceName(schema, 'outbox_lease_token')}) as token),
-  due as materialized (${dueRows(schema, 'case when $3 >= 4 then $3 / 4 else (random() < 0.25)::int end', '')}
+  due as materialized (
+    select array(
+      select d.ctid from ${schema}.outbox_delivery d
+       where d.subscription_id = (select id from open) and d.lane = 0 and d.status = 'PENDING' and d.held
+         and not d.suspect and d.next_retry_at <= (select clock_timestamp())
+       order by d.next_retry_at, d.id
+       limit greatest($3 / 4, 1)
+         for update skip locked) as rows
   ),
   fresh as materialized (
     select array(
@@ -36,19 +33,13 @@ const claimSql = (schema: QuotedSchema): string => `
        limit greatest($3 - cardinality((select rows from due)), 0)
          for update skip locked) as rows
   ),
-  more as materialized (${dueRows(
-    schema,
-    'greatest($3 - cardinality((select rows from due)) - cardinality((select rows from fresh)), 0)',
-    'and d.ctid <> all ((select rows from due)::tid[])',
-  )}
-  ),
   claimed as (
     update ${schema}.outbox_delivery d
        set status = 'PROCESSING', held = false, next_retry_at = null, attempt_count = d.attempt_count + 1,
            last_attempt_at = clock_timestamp(), updated_at = clock_timestamp(), locked_by = $2,
            locked_until = clock_timestamp() + $4 * interval '1 millisecond',
            lease_token = (select token from lease)
-     where d.ctid = any ((select rows from due) || (select rows from fresh) || (select rows from more))
+     where d.ctid = any ((select rows from due) || (select rows from fresh))
     returning ${RETURNING_CLAIMED}, false as was_held
   )
   ${selectClaimed(schema)}`

@@ -15,9 +15,9 @@ const lookSql = (schema: QuotedSchema): string => `
            where d.subscription_id = w.id and d.status = 'PENDING' and d.suspect
              and d.next_retry_at <= clock_timestamp() and s.paused_at is null
              and (d.ordering_key is null
-                  or (exists (select 1 from ${schema}.outbox_lane l
-                               where l.subscription_id = w.id and l.lane = d.lane
-                                 and l.owner = coalesce($2, l.owner))
+                  or (($2::text is null or exists (
+                         select 1 from ${schema}.outbox_lane l
+                          where l.subscription_id = w.id and l.lane = d.lane and l.owner = $2))
                       and not exists (select 1 from ${schema}.outbox_delivery h
                                        where h.subscription_id = w.id and h.lane = d.lane
                                          and h.ordering_key = d.ordering_key and h.held and h.id < d.id))))

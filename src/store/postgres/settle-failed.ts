@@ -5,21 +5,12 @@ import { appendHistory, insertDeadLetters } from './dead-letter-sql.ts'
 import type { QuotedSchema } from './identifiers.ts'
 
 // Everything that is not DONE: another attempt later, dead, given back, or parked behind an earlier event of its key.
-// Walks outbox_delivery_leased by the tokens; the token in the statement is the guard. A row that a handler's own
-// transaction still holds is not waited for: it ends DONE with that, or its lease lapses.
+// Walks outbox_delivery_leased by the tokens; the token in the statement is the guard.
 // now(), not clock_timestamp(): events of a key that are given back together are due at one instant, see claim-lanes.ts.
 const settleFailedSql = (schema: QuotedSchema): string => `
   with input as materialized (
     select * from jsonb_to_recordset($2::text::jsonb) as i(
       id bigint, token bigint, kind text, delay_ms float8, duration_ms float8, code text, message text)
-  ),
-  free as materialized (
-    select array(
-      select d.ctid from ${schema}.outbox_delivery d
-       where d.subscription_id = $1 and d.status = 'PROCESSING'
-         and d.lease_token = any (array(select distinct token from input))
-         and d.id = any (array(select id from input))
-         for update skip locked) as rows
   ),
   changed as (
     update ${schema}.outbox_delivery d
@@ -37,7 +28,7 @@ const settleFailedSql = (schema: QuotedSchema): string => `
            locked_by = null, locked_until = null, lease_token = null, updated_at = clock_timestamp()
       from input i, ${schema}.outbox_subscription s
      where s.id = $1 and d.subscription_id = $1 and d.status = 'PROCESSING'
-       and d.ctid = any ((select rows from free)::tid[])
+       and d.lease_token = any (array(select distinct token from input))
        and d.lease_token = i.token and d.id = i.id
     returning d.*
   ),

@@ -27,10 +27,11 @@ const takeLanesSql = (schema: QuotedSchema): string => `
   returning l.lane, l.epoch`
 
 // A delivery that the last owner's handler is completing in a transaction still open cannot be returned yet. Nothing
-// later of its key may run before it is known how that ends, so its lane is left for the next look.
+// later of its key may run before it is known how that ends, so its lane is left for the next look,
+// behind those that have waited longer.
 const declineSql = (schema: QuotedSchema): string => `
   update ${schema}.outbox_lane l
-     set owner = null, until = '-infinity'
+     set owner = null, until = clock_timestamp()
    where l.subscription_id = $1 and l.lane = any (array(
      select d.lane from ${schema}.outbox_delivery d
       where d.subscription_id = $1 and d.status = 'PROCESSING' and d.lane = any ($2::smallint[])))

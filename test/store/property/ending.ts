@@ -98,7 +98,12 @@ export class Recover extends Step {
     assert.equal(report.dead.length, lapsed.filter(({ status }) => status === 'DEAD').length)
     for (const { id, name } of model.subscriptions) {
       const suspects = model.deliveries.filter(
-        (row) => row.subscription.name === name && row.suspect && row.wait === 'due',
+        (row) =>
+          row.subscription.name === name &&
+          row.suspect &&
+          row.wait === 'due' &&
+          !row.subscription.paused &&
+          !model.isBehindHeld(row),
       )
       assert.equal(report.suspects.get(id) ?? 0, suspects.length)
     }
