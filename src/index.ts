@@ -51,7 +51,7 @@ export { type StandardSchemaV1, unchecked } from './event/standard-schema.ts'
 export { logObserver } from './observe/log-observer.ts'
 export { jsonLineLogger, type Logger, silentLogger } from './observe/logger.ts'
 export type { AttemptInfo, Observer, WorkerEvent } from './observe/worker-events.ts'
-export { createOutbox, type Outbox, type OutboxOptions } from './outbox.ts'
+export { createOutbox, type Outbox, type OutboxOptions, type RetireAct } from './outbox.ts'
 export { chained } from './publish/chained.ts'
 export type { BatchInput, EventBus, EventDetails, PublishInput, PublishOptions } from './publish/event-bus.ts'
 export {
@@ -67,6 +67,7 @@ export {
   CommitpostError,
   type CommitpostErrorCode,
   DuplicateEventError,
+  ERROR_CODES,
   HandlerTimeoutError,
   InvalidOptionsError,
   LeaseLostError,
@@ -74,6 +75,7 @@ export {
   NotFoundError,
   NotInTransactionError,
   RetryLaterError,
+  SchemaMissingError,
   SchemaVersionError,
   SubscriptionConflictError,
   UnknownOutcomeError,
@@ -86,7 +88,7 @@ export { createClassify, type ErrorClassifier } from './settle/classify.ts'
 export type { AttemptRecord, DeadLetter, DeadLetterQuery } from './store/dead-letter-store.ts'
 export type { SubscriptionStatus } from './store/inspect-store.ts'
 export type { OutboxStore, WorkerStore } from './store/store.ts'
-export type { OrderBy, StartFrom } from './store/subscription-store.ts'
+export type { OrderBy, RetireReport, StartFrom } from './store/subscription-store.ts'
 export type { Transaction } from './store/transaction.ts'
 export {
   createOutboxRepository,
@@ -96,14 +98,12 @@ export {
   type OutboxRepositoryOptions,
 } from './worker/outbox-repository.ts'
 export { runUntilSignal, stopOnSignals } from './worker/signals.ts'
-export {
-  type ExhaustiveHandlers,
-  exhaustive,
-  type Subscription,
-  type SubscriptionContext,
-  type SubscriptionHandlers,
-  type SubscriptionOptions,
-  subscription,
-} from './worker/subscription.ts'
+export { exhaustive, type Subscription, subscription } from './worker/subscription.ts'
+export type {
+  ExhaustiveHandlers,
+  SubscriptionContext,
+  SubscriptionHandlers,
+  SubscriptionOptions,
+} from './worker/subscription-options.ts'
 export type { StopOptions, Worker } from './worker/worker.ts'
 export type { WorkerOptions } from './worker/worker-options.ts'

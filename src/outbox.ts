@@ -7,7 +7,7 @@ import {
 import type { Catalogue } from './event/catalogue.ts'
 import type { EventHeaders } from './event/event.ts'
 import { logObserver } from './observe/log-observer.ts'
-import { type Logger, silentLogger } from './observe/logger.ts'
+import { LOGGER_METHODS, type Logger, silentLogger } from './observe/logger.ts'
 import { combineObservers } from './observe/worker-events.ts'
 import type { EventBus } from './publish/event-bus.ts'
 import {
@@ -16,17 +16,30 @@ import {
   inTransaction,
   type TransactionPool,
 } from './publish/in-transaction.ts'
-import { createPublisher } from './publish/publisher.ts'
+import { createPublisher, publisherProblems } from './publish/publisher.ts'
 import { type Clock, systemClock } from './runtime/clock.ts'
-import { InvalidOptionsError } from './runtime/errors.ts'
 import { type Ids, systemIds } from './runtime/ids.ts'
+import {
+  booleanProblem,
+  functionProblem,
+  isRecord,
+  methodsProblem,
+  recordProblem,
+  refuseProblems,
+  shown,
+  textProblem,
+  unknownOptionProblems,
+} from './runtime/option-checks.ts'
 import { property } from './runtime/property.ts'
 import { type Random, systemRandom } from './runtime/random.ts'
 import type { SubscriptionStatus } from './store/inspect-store.ts'
 import type { OutboxStore } from './store/store.ts'
+import type { RetireReport } from './store/subscription-store.ts'
 import { createContextServices } from './worker/context-services.ts'
 import { resolveSubscriptions } from './worker/resolve-subscriptions.ts'
-import { type Subscription, type SubscriptionOptions, subscription } from './worker/subscription.ts'
+import type { Subscription } from './worker/subscription.ts'
+import type { SubscriptionOptions } from './worker/subscription-options.ts'
+import { subscriptionProblems } from './worker/subscription-problems.ts'
 import { WakeBell } from './worker/wake-bell.ts'
 import { createWorker, type Worker } from './worker/worker.ts'
 import { resolveWorkerOptions, type WorkerOptions, workerProblems } from './worker/worker-options.ts'
@@ -63,6 +76,20 @@ export interface OutboxOptions<C extends Catalogue, Tx> {
   readonly ids?: Ids
 }
 
+/** Who retires a subscription, why, and how far that may go. */
+export interface RetireAct extends OperatorAct {
+  /**
+   * True sets its open deliveries aside, as dead letters that are resolved.
+   * @default false: refused while there are any
+   */
+  readonly discard?: boolean
+  /**
+   * True retires it although a live worker serves it. That one would register it anew when it starts again.
+   * @default false
+   */
+  readonly force?: boolean
+}
+
 /** A transactional outbox: publishes inside your transactions, and delivers after their commit. */
 export interface Outbox<C extends Catalogue, Tx> extends EventBus<C, Tx> {
   /** The catalogue it was made with. */
@@ -77,7 +104,7 @@ export interface Outbox<C extends Catalogue, Tx> extends EventBus<C, Tx> {
   ): Promise<Result>
   /** Says that events were committed: workers look at once instead of at their next poll. Costs next to nothing. */
   wake(): void
-  /** Declares a subscription for `worker`, typed by the catalogue. */
+  /** Declares a subscription for `worker`, typed by the catalogue. @throws InvalidOptionsError with all its problems. */
   subscription(name: string, options: SubscriptionOptions<C, Tx>): Subscription<C, Tx>
   /** Makes a worker for these subscriptions. @throws InvalidOptionsError with all problems of all of them. */
   worker(subscriptions: readonly Subscription<C, Tx>[], options?: WorkerOptions): Worker
@@ -85,6 +112,12 @@ export interface Outbox<C extends Catalogue, Tx> extends EventBus<C, Tx> {
   pause(subscriptionName: string, act: OperatorAct): Promise<void>
   /** Ends a pause. */
   resume(subscriptionName: string, act: OperatorAct): Promise<void>
+  /**
+   * Ends a subscription that no code has any more: nothing is delivered to it from then on. Refused while a live worker
+   * serves it, unless `force`, and while deliveries are open, unless `discard`: then each is kept as a dead letter that
+   * is resolved. Its name can be given again, to a subscription that begins by its own `startFrom`.
+   */
+  retire(subscriptionName: string, act: RetireAct): Promise<RetireReport>
   /** How every subscription stands. */
   status(): Promise<readonly SubscriptionStatus[]>
 }
@@ -96,8 +129,7 @@ export function createOutbox<C extends Catalogue, Tx>(options: OutboxOptions<C, 
   const bell = new WakeBell(options.notify === false ? null : () => store.notifyWorkers(), clock)
   const bus = createPublisher<C, Tx>({ ...options, catalogue: events, store })
   const setPaused = async (name: string, isPaused: boolean, act: OperatorAct): Promise<void> => {
-    const problems = actProblems(act)
-    if (problems.length > 0) throw new InvalidOptionsError(isPaused ? 'pause' : 'resume', problems)
+    refuseProblems(isPaused ? 'pause' : 'resume', [...nameProblems(name), ...actProblems(act)])
     await store.setPaused(name, isPaused, act.operator, act.note ?? null)
   }
   return {
@@ -106,12 +138,35 @@ export function createOutbox<C extends Catalogue, Tx>(options: OutboxOptions<C, 
     deadLetters: createDeadLetters(store),
     inTransaction: (pool, work, given = {}) => inTransaction(pool, work, wakingAfterCommit(given, bell)),
     wake: () => bell.ring(),
-    subscription,
+    subscription: (name, given) => {
+      refuseProblems(`subscription ${shown(name)}`, subscriptionProblems(events, name, given))
+      return { name, options: given }
+    },
     worker: (subscriptions, given = {}) => composeWorker(parts, bus, bell, subscriptions, given),
     pause: (name, act) => setPaused(name, true, act),
     resume: (name, act) => setPaused(name, false, act),
+    retire: async (name, act) => {
+      refuseProblems('retire', [
+        ...nameProblems(name),
+        ...actProblems(act, ['discard', 'force']),
+        booleanProblem('discard', act?.discard),
+        booleanProblem('force', act?.force),
+      ])
+      const { operator, note = null, discard = false, force = false } = act
+      return store.retireSubscription(name, { operator, note, discard, force })
+    },
     status: () => store.subscriptionStatuses(),
   }
+}
+
+// A text that no column can hold is the name of nothing.
+function nameProblems(name: unknown): readonly (string | null)[] {
+  const hasNul = typeof name === 'string' && name.includes('\0')
+  return [
+    hasNul
+      ? 'the subscription must not contain a NUL character'
+      : textProblem('the subscription', name ?? null),
+  ]
 }
 
 interface ResolvedOutboxOptions<C extends Catalogue, Tx> {
@@ -126,14 +181,7 @@ interface ResolvedOutboxOptions<C extends Catalogue, Tx> {
 function resolveOutboxOptions<C extends Catalogue, Tx>(
   options: OutboxOptions<C, Tx>,
 ): ResolvedOutboxOptions<C, Tx> {
-  const problems: string[] = []
-  if (typeof property(options?.store, 'openWorker') !== 'function') {
-    problems.push('store must be a store, such as postgresStore({ pool })')
-  }
-  if (typeof property(options?.events, 'read') !== 'function') {
-    problems.push('events must be a catalogue: defineEvents({ … })')
-  }
-  if (problems.length > 0) throw new InvalidOptionsError('the outbox', problems)
+  refuseProblems('the outbox', outboxProblems(options))
   return {
     store: options.store,
     events: options.events,
@@ -144,7 +192,41 @@ function resolveOutboxOptions<C extends Catalogue, Tx>(
   }
 }
 
+const OPTION_NAMES: readonly (keyof OutboxOptions<Catalogue, unknown>)[] = [
+  'store',
+  'events',
+  'logger',
+  'maxPayloadBytes',
+  'notify',
+  'ambientHeaders',
+  'clock',
+  'random',
+  'ids',
+]
+
+function outboxProblems(options: unknown): readonly (string | null)[] {
+  if (!isRecord(options)) return [recordProblem('the argument', options)]
+  const { store, events } = options
+  return [
+    ...unknownOptionProblems(options, OPTION_NAMES),
+    typeof property(store, 'openWorker') === 'function'
+      ? null
+      : `store must be a store, such as postgresStore({ pool }), but is ${shown(store)}`,
+    typeof property(events, 'read') === 'function'
+      ? null
+      : `events must be a catalogue: defineEvents({ … }), but is ${shown(events)}`,
+    booleanProblem('notify', options['notify']),
+    methodsProblem('logger', options['logger'], LOGGER_METHODS),
+    methodsProblem('clock', options['clock'], ['now', 'monotonicMs', 'sleep']),
+    functionProblem('random', options['random']),
+    ...publisherProblems(options),
+  ]
+}
+
 function wakingAfterCommit(options: InTransactionOptions, bell: WakeBell): InTransactionOptions {
+  // What is no object, or no hook, is for inTransaction to refuse.
+  const isHook = functionProblem('afterCommit', property(options, 'afterCommit')) === null
+  if (recordProblem('the options', options) !== null || !isHook) return options
   return {
     ...options,
     afterCommit: async () => {
@@ -161,15 +243,16 @@ function composeWorker<C extends Catalogue, Tx>(
   subscriptions: readonly Subscription<C, Tx>[],
   given: WorkerOptions,
 ): Worker {
-  const options = resolveWorkerOptions(given)
-  const logger = given.logger ?? outboxLogger
   // Typed by the catalogue up to here; inside, names and handlers are what they are at run time.
   const untyped = subscriptions as unknown as readonly Subscription<Catalogue, unknown>[]
+  const resolved = resolveSubscriptions(events, untyped, workerProblems(given))
+  const options = resolveWorkerOptions(given)
+  const logger = given.logger ?? outboxLogger
   let hasPublished = false
   return createWorker({
     id: options.workerId ?? ids.workerId(),
     openStore: () => store.openWorker(),
-    subscriptions: resolveSubscriptions(events, untyped, workerProblems(given)),
+    subscriptions: resolved,
     options,
     catalogue: events,
     services: createContextServices({

@@ -10,8 +10,8 @@ export type CliErrorCode =
   | 'CONFIG_INVALID'
   | 'DEMO_SCHEMA_EXISTS'
 
-/** What the program ends with: 0 done, 1 failed, 2 called wrongly, 130 interrupted. */
-export type ExitCode = 0 | 1 | 2 | 130 | 143
+/** What a command ends with: 0 done, 1 failed, 2 called wrongly. A signal that ends it at once makes that 130 or 143. */
+export type ExitCode = 0 | 1 | 2
 
 /** A failure the command line explains in the user's language. */
 export class CliError extends Error {

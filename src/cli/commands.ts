@@ -8,6 +8,7 @@ import { migrateSqlCommand } from './commands/migrate-sql.ts'
 import { migrateStatusCommand } from './commands/migrate-status.ts'
 import { migrateUpCommand } from './commands/migrate-up.ts'
 import { pauseCommand, resumeCommand } from './commands/pause.ts'
+import { retireCommand } from './commands/retire.ts'
 import { rolesSqlCommand } from './commands/roles-sql.ts'
 import { statusCommand } from './commands/status.ts'
 import { versionCommand } from './commands/version.ts'
@@ -28,5 +29,6 @@ export const COMMANDS: readonly Command[] = [
   dlqResolveCommand,
   pauseCommand,
   resumeCommand,
+  retireCommand,
   versionCommand,
 ]

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { createDeadLetters } from '../dead-letter/dead-letters.ts'
-import { SchemaVersionError } from '../runtime/errors.ts'
+import { SchemaMissingError, SchemaVersionError } from '../runtime/errors.ts'
 import { migrateUp } from '../store/postgres/migrate.ts'
 import { migrationSql } from '../store/postgres/migration-sql.ts'
 import { migrationStatus } from '../store/postgres/migration-status.ts'
@@ -29,6 +29,7 @@ async function openDatabase({ url, schema }: DatabaseTarget): Promise<Database> 
     compareMigrations,
     assertReady: async () => {
       const { state, schemaVersion, codeVersion } = await compareMigrations()
+      if (schemaVersion === null) throw new SchemaMissingError(schema)
       if (state !== 'current') throw new SchemaVersionError(schemaVersion, codeVersion)
     },
     [Symbol.asyncDispose]: () => pool.end(),

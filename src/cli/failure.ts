@@ -1,5 +1,6 @@
 import { CommitpostError } from '../runtime/errors.ts'
 import { textProperty } from '../runtime/property.ts'
+import { isSqlState } from '../runtime/sql-state.ts'
 import { describeError } from '../runtime/text.ts'
 import { CliError, type ExitCode } from './cli-error.ts'
 import type { Messages } from './messages/messages.ts'
@@ -12,9 +13,6 @@ export interface Failure {
   readonly message: string
   readonly exitCode: ExitCode
 }
-
-const SQLSTATE = /^[0-9A-Z]{5}$/
-const MISSING_TABLES: ReadonlySet<string> = new Set(['42P01', '3F000'])
 
 /** Says what a thrown value means for the person at the terminal. */
 export function describeFailure(error: unknown, messages: Messages): Failure {
@@ -34,6 +32,10 @@ function explain(error: unknown, messages: Messages): Failure {
   if (error instanceof CliError) {
     return { code: error.code, message: error.explain(messages), exitCode: error.exitCode }
   }
+  // What the server said is explained here in the user's language.
+  if (error instanceof CommitpostError && error.code === 'STORE_REFUSED') {
+    return explain(error.cause, messages)
+  }
   if (error instanceof CommitpostError) {
     const remark = messages.errors.remark(error.code)
     return {
@@ -47,19 +49,8 @@ function explain(error: unknown, messages: Messages): Failure {
   const reason = textProperty(error, 'message') || describeError(error)
   // Errors of the embedded server are written for people as they are.
   if (code.startsWith('EMBEDDED_POSTGRES_')) return { code, message: reason, exitCode: 1 }
-  if (MISSING_TABLES.has(code)) {
-    return {
-      code: 'SCHEMA_MISSING',
-      message: messages.errors.schemaMissing(reason),
-      exitCode: 1,
-    }
-  }
-  if (SQLSTATE.test(code)) {
-    return {
-      code: 'DATABASE_ERROR',
-      message: messages.errors.database(code, reason),
-      exitCode: 1,
-    }
+  if (isSqlState(code)) {
+    return { code: 'DATABASE_ERROR', message: messages.errors.database(code, reason), exitCode: 1 }
   }
   return { code: 'INTERNAL', message: messages.errors.unexpected(describeError(error)), exitCode: 1 }
 }

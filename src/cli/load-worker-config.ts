@@ -22,7 +22,18 @@ export interface LoadedConfig {
   readonly config: WorkerConfig
 }
 
-const USUAL_NAMES = ['commitpost.config.js', 'commitpost.config.mjs'] as const
+const USUAL_NAMES = [
+  'commitpost.config.js',
+  'commitpost.config.mjs',
+  'commitpost.config.ts',
+  'commitpost.config.mts',
+] as const
+// What Node answers for a file in TypeScript: an ending it does not know, or syntax it cannot strip.
+const TYPESCRIPT_TROUBLE: ReadonlySet<unknown> = new Set([
+  'ERR_UNKNOWN_FILE_EXTENSION',
+  'ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX',
+  'ERR_UNSUPPORTED_NODE_MODULES_TYPE_STRIPPING',
+])
 
 /** Loads and checks the config. @throws CliError naming the file and everything wrong with it. */
 export async function loadWorkerConfig(request: ConfigRequest): Promise<LoadedConfig> {
@@ -46,7 +57,9 @@ async function findConfig({ cwd, path }: ConfigRequest): Promise<string> {
   for (const candidate of path === undefined ? USUAL_NAMES : [path]) {
     if (await exists(resolve(cwd, candidate))) return candidate
   }
-  throw new CliError('CONFIG_INVALID', (messages) => messages.errors.configNotFound(path ?? USUAL_NAMES[0]))
+  throw new CliError('CONFIG_INVALID', ({ errors }) =>
+    path === undefined ? errors.noConfig(cwd, USUAL_NAMES) : errors.configNotFound(path),
+  )
 }
 
 async function exists(file: string): Promise<boolean> {
@@ -80,6 +93,10 @@ async function callConfig(
 }
 
 function failedConfig(shown: string, cause: unknown): CliError {
+  if (/\.[mc]?ts$/.test(shown) && TYPESCRIPT_TROUBLE.has(property(cause, 'code'))) {
+    const explain = (messages: Messages): string => messages.errors.configTypeScript(shown, process.version)
+    return new CliError('CONFIG_INVALID', explain, { cause })
+  }
   return new CliError(
     'CONFIG_INVALID',
     (messages) => messages.errors.configFailed(shown, describeError(cause)),

@@ -1,9 +1,15 @@
-import { type OptionSpec, requiredRowNumber, requiredText } from './option-spec.ts'
+import { type OptionSpec, requiredRowNumber, requiredText, text } from './option-spec.ts'
 
 /** Who acts: needed by every command that changes something, and recorded in the same transaction. */
 export const operatorOption: OptionSpec<string> = requiredText('NAME', {
   en: 'Who does this: it is recorded with the act',
   ko: '작업하는 사람의 이름입니다. 작업과 함께 기록됩니다',
+})
+
+/** Why. */
+export const noteOption: OptionSpec<string | undefined> = text('TEXT', {
+  en: 'Why: it is recorded with the act',
+  ko: '사유입니다. 작업과 함께 기록됩니다',
 })
 
 /** Which dead letter. */

@@ -1,10 +1,10 @@
 import { parseArgs } from 'node:util'
+import { suggest } from '../runtime/suggest.ts'
 import { CliError } from './cli-error.ts'
 import type { Command } from './command.ts'
 import type { Messages } from './messages/messages.ts'
 import type { OptionSpec } from './option-spec.ts'
 import { type GlobalReadings, globalOptions } from './options.ts'
-import { suggest } from './text/suggest.ts'
 
 /** The words of a command line, told apart but not yet understood. */
 export interface Words {

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
 import { property, textProperty } from '../runtime/property.ts'
+import { sqlState } from '../runtime/sql-state.ts'
 import { describeError } from '../runtime/text.ts'
 import { CliError } from './cli-error.ts'
 
@@ -20,7 +21,6 @@ type Driver = typeof import('pg')['default']
 
 const CONNECT_TIMEOUT_MS = 10_000
 const SCHEMES = /^(?:postgres|postgresql|socket):/i
-const SQLSTATE = /^[0-9A-Z]{5}$/
 
 /** Connects with the driver of the user's project. @throws CliError that says where, and what to do about it. */
 export async function openPool({ url, connections }: OpenPoolOptions): Promise<OpenPool> {
@@ -68,7 +68,7 @@ function addressOf(pg: Driver, settings: { readonly connectionString: string }):
 
 /** A server that answered has refused; all else means that none was reached. */
 function connectionFailure(error: unknown, address: string): CliError {
-  const answered = SQLSTATE.test(textProperty(error, 'code') ?? '')
+  const answered = sqlState(error) !== null
   const reason = reasonOf(error)
   return answered
     ? new CliError('DATABASE_REFUSED', (messages) => messages.errors.refused(address, reason), {

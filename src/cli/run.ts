@@ -1,3 +1,4 @@
+import { suggest } from '../runtime/suggest.ts'
 import type { ExitCode } from './cli-error.ts'
 import type { Command, CommandProcess } from './command.ts'
 import { describeFailure, stackOf } from './failure.ts'
@@ -5,12 +6,11 @@ import { commandHelp, groupHelp } from './help.ts'
 import type { Language } from './language.ts'
 import { messagesIn } from './messages/dictionaries.ts'
 import type { Messages } from './messages/messages.ts'
-import { chooseLanguage, resolveGlobals } from './options.ts'
+import { chooseLanguage, globalOptions, resolveGlobals } from './options.ts'
 import { hasOption, readValues, splitWords, usageError, valueOf, type Words } from './parse.ts'
 import type { Services } from './services.ts'
 import type { Terminal } from './terminal.ts'
 import { formatsIn } from './text/format.ts'
-import { suggest } from './text/suggest.ts'
 
 /** What a run of the program is made of. */
 export interface ProgramParts {
@@ -89,9 +89,24 @@ function unknownCommand(words: Words, parts: ProgramParts, messages: Messages): 
   const group = groupOf(words, parts)
   const given = words.positionals.slice(0, group === '' ? 1 : 2).join(' ')
   const candidates = inGroup(words, parts).map(({ name }) => name)
-  if (given === group) return usageError([messages.usage.incomplete(group, candidates)], group)
+  // Told first: the value of a misspelt option looks like a command.
+  const strange = unknownOptions(words, parts, messages)
+  if (given === group) return usageError([...strange, messages.usage.incomplete(group, candidates)], group)
   const near = suggest(given, group === '' ? firstWordsAndNames(candidates) : candidates)
-  return usageError([messages.usage.unknownCommand(given, near)], group)
+  return usageError([...strange, messages.usage.unknownCommand(given, near)], group)
+}
+
+function unknownOptions(words: Words, { commands }: ProgramParts, messages: Messages): readonly string[] {
+  const known = new Set([
+    ...Object.keys(globalOptions),
+    ...commands.flatMap(({ options }) => Object.keys(options)),
+  ])
+  return words.options
+    .filter(({ name }) => !known.has(name))
+    .map(({ name, typed }) => {
+      const near = suggest(name, [...known])
+      return messages.usage.unknownOption(typed, near === null ? null : `--${near}`)
+    })
 }
 
 function firstWordsAndNames(names: readonly string[]): readonly string[] {

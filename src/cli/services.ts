@@ -34,7 +34,7 @@ export interface MigrationComparison {
 /** What commands read of subscriptions and do to them. */
 export type SubscriptionOperations = Pick<
   OutboxStore<never>,
-  'subscriptionStatuses' | 'countEvents' | 'setPaused' | 'notifyWorkers'
+  'subscriptionStatuses' | 'countEvents' | 'setPaused' | 'retireSubscription' | 'notifyWorkers'
 >
 
 /** An open database, as commands see it. */
@@ -43,7 +43,7 @@ export interface Database extends AsyncDisposable {
   readonly subscriptions: SubscriptionOperations
   migrateUp(): Promise<MigrationReport>
   compareMigrations(): Promise<MigrationComparison>
-  /** @throws SchemaVersionError when the tables are missing or of another version. */
+  /** @throws SchemaMissingError or SchemaVersionError when the tables are missing or of another version. */
   assertReady(): Promise<void>
 }
 

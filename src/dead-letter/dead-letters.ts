@@ -1,4 +1,14 @@
-import { InvalidOptionsError, NotFoundError } from '../runtime/errors.ts'
+import { NotFoundError } from '../runtime/errors.ts'
+import {
+  booleanProblem,
+  isRecord,
+  recordProblem,
+  refuseProblems,
+  shown,
+  textProblem,
+  unknownOptionProblems,
+  wholeNumberProblem,
+} from '../runtime/option-checks.ts'
 import type { DeadLetter, DeadLetterQuery, DeadLetterStore } from '../store/dead-letter-store.ts'
 
 /** Who acts, and why. Both are kept with the act. */
@@ -22,53 +32,71 @@ export interface DeadLetters {
 
 const MOST_AT_ONCE = 1_000
 const ID = /^[1-9]\d{0,18}$/
+const TEXT_FILTERS = ['subscription', 'eventType', 'errorCode'] as const
+const FILTERS: readonly string[] = [...TEXT_FILTERS, 'resolved']
 
 /** The dead letters of a store, with arguments checked before the database is asked. */
 export function createDeadLetters(store: DeadLetterStore): DeadLetters {
   return {
     list: async (query = {}) => {
-      refuse('dead letters', queryProblems(query))
+      refuseProblems('listing dead letters', queryProblems(query, [...FILTERS, 'before', 'limit']))
       return store.listDeadLetters(query)
     },
-    count: async (query = {}) => store.countDeadLetters(query),
+    count: async (query = {}) => {
+      refuseProblems('counting dead letters', queryProblems(query, FILTERS))
+      return store.countDeadLetters(query)
+    },
     show: async (id) => {
-      refuse('a dead letter', idProblems(id))
+      refuseProblems('a dead letter', idProblems(id))
       const found = await store.findDeadLetter(id)
       if (found === null) throw new NotFoundError('dead letter', id)
       return found
     },
     retry: async (id, act) => {
-      refuse('retrying a dead letter', [...idProblems(id), ...actProblems(act)])
+      refuseProblems('retrying a dead letter', [...idProblems(id), ...actProblems(act)])
       await store.retryDeadLetter(id, act.operator, act.note ?? null)
     },
     resolve: async (id, act) => {
-      refuse('resolving a dead letter', [...idProblems(id), ...actProblems(act)])
+      refuseProblems('resolving a dead letter', [...idProblems(id), ...actProblems(act)])
       await store.resolveDeadLetter(id, act.operator, act.note ?? null)
     },
   }
 }
 
-/** What is wrong with the description of an act, for all acts that are recorded. */
-export function actProblems(act: OperatorAct): readonly string[] {
-  const operator: unknown = act?.operator
+/** What is wrong with the description of an act, for all acts that are recorded. Some may say more than who and why. */
+export function actProblems(act: unknown, more: readonly string[] = []): readonly (string | null)[] {
+  if (!isRecord(act)) return [`the act must be { operator, note? }, but is ${shown(act)}`]
+  const { operator, note } = act
   const isNamed = typeof operator === 'string' && operator.trim() !== ''
-  return isNamed ? [] : ['operator must name who does this: it is recorded with the act']
+  return [
+    isNamed ? null : 'operator must name who does this: it is recorded with the act',
+    note === undefined || note === null || typeof note === 'string'
+      ? null
+      : `note must be text, but is ${shown(note)}`,
+    ...unknownOptionProblems(act, ['operator', 'note', ...more]),
+  ]
 }
 
 function idProblems(id: unknown): readonly string[] {
   return typeof id === 'string' && ID.test(id)
     ? []
-    : ['the id must be a whole number as text, as `list` returns it']
+    : [`the id must be a whole number as text, as \`list\` returns it, but is ${shown(id)}`]
 }
 
-function queryProblems({ limit, before }: DeadLetterQuery): readonly string[] {
-  const isFine = limit === undefined || (Number.isSafeInteger(limit) && limit >= 1 && limit <= MOST_AT_ONCE)
+function queryProblems(query: unknown, known: readonly string[]): readonly (string | null)[] {
+  if (!isRecord(query)) return [recordProblem('the query', query)]
+  const { resolved, before } = query
   return [
-    ...(isFine ? [] : [`limit must be a whole number from 1 to ${MOST_AT_ONCE}, but is ${String(limit)}`]),
+    ...unknownOptionProblems(query, known),
+    ...TEXT_FILTERS.map((name) => filterProblem(name, query[name])),
+    resolved === null ? null : booleanProblem('resolved', resolved),
+    wholeNumberProblem('limit', query['limit'], 1, MOST_AT_ONCE),
     ...(before === undefined ? [] : idProblems(before)),
   ]
 }
 
-function refuse(what: string, problems: readonly string[]): void {
-  if (problems.length > 0) throw new InvalidOptionsError(what, problems)
+// A text that no column can hold finds nothing in any of them: certainly a mistake.
+function filterProblem(name: string, value: unknown): string | null {
+  if (typeof value === 'string' && value.includes('\0')) return `${name} must not contain a NUL character`
+  return textProblem(name, value)
 }

@@ -35,16 +35,25 @@ export interface DeliveryFailure {
   readonly message: string
 }
 
+/** Whether the handler called `ctx.complete`, and so its own transaction decides. */
+export interface MaybeCompleted {
+  /**
+   * True when the handler marked the delivery done in its own transaction, however the attempt ended afterwards. If
+   * that transaction commits, the delivery is DONE; only if it is rolled back does the attempt's own end count.
+   */
+  readonly completed?: boolean
+}
+
 /** How one attempt ended, as the dispatcher reports it. */
 export type DeliveryOutcome =
-  | {
-      readonly kind: 'handled'
-      /** The handler marked the delivery done in its own transaction: a settle that finds nothing to do is no loss. */
-      readonly completed?: true
-    }
-  | { readonly kind: 'failed'; readonly failure: DeliveryFailure; readonly retry: RetryAdvice }
+  | ({ readonly kind: 'handled' } & MaybeCompleted)
+  | ({
+      readonly kind: 'failed'
+      readonly failure: DeliveryFailure
+      readonly retry: RetryAdvice
+    } & MaybeCompleted)
   /** The worker is stopping or lost its lease: not the event's fault, no attempt is spent. */
-  | { readonly kind: 'interrupted' }
+  | ({ readonly kind: 'interrupted' } & MaybeCompleted)
   /** Not for this process (an older version of the code): somebody else's, a little later. No attempt is spent. */
   | { readonly kind: 'postponed'; readonly failure: DeliveryFailure; readonly afterMs: number }
 
@@ -58,11 +67,7 @@ export type RetryAdvice =
 
 /** What is to be written down for a claimed delivery. Times are delays: the database's clock turns them into instants. */
 export type Settlement =
-  | {
-      readonly kind: 'done'
-      /** As in the outcome: no row to write to means that the handler's transaction wrote it. */
-      readonly completed?: true
-    }
+  | { readonly kind: 'done' }
   | { readonly kind: 'retry'; readonly delayMs: number; readonly failure: DeliveryFailure }
   | { readonly kind: 'dead'; readonly failure: DeliveryFailure }
   /** Given back as if never claimed: the attempt is returned. `delayMs` 0 means at once. */
@@ -70,8 +75,11 @@ export type Settlement =
   /** Given back to wait behind an earlier event of its ordering key: the attempt is returned. */
   | { readonly kind: 'park' }
 
-/** One attempt's result with its timing, for the history kept of failures. */
-export interface Settled {
+/**
+ * One attempt's result with its timing, for the history kept of failures. Of an attempt that completed its delivery in
+ * its own transaction the settlement is what to write if that was rolled back.
+ */
+export interface Settled extends MaybeCompleted {
   readonly delivery: ClaimedDelivery
   readonly settlement: Settlement
   readonly durationMs: number

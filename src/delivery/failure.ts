@@ -12,7 +12,10 @@ export type OwnFailureCode =
   | 'HANDLER_ERROR'
   | 'NON_RETRYABLE'
   | 'RETRY_LATER'
+  | 'NOT_COMMITTED'
+  | 'MARKED_FAILED'
   | 'CRASHED'
+  | 'SUBSCRIPTION_RETIRED'
   | 'NO_SUBSCRIPTION'
 
 /**
@@ -28,8 +31,19 @@ export const FAILURE_MEANINGS: Readonly<Record<OwnFailureCode, string>> = {
   HANDLER_ERROR: 'The handler threw something that carries no code of its own.',
   NON_RETRYABLE: 'The handler said that trying again cannot help.',
   RETRY_LATER: 'The handler asked to be tried again later.',
+  NOT_COMMITTED:
+    'The handler returned, but the transaction it passed to ctx.complete was rolled back. Let the error that rolled it ' +
+    'back reach the worker.',
+  MARKED_FAILED: 'Whoever worked on it through the repository said that it failed.',
   CRASHED: 'The worker vanished each time it ran this delivery, also when it ran alone.',
+  SUBSCRIPTION_RETIRED: 'The subscription was retired while this delivery was still open.',
   NO_SUBSCRIPTION: 'No subscription takes this event; it was set aside because the worker was told to.',
+}
+
+/** The failure of an attempt whose handler returned, but whose completion of the delivery was rolled back. */
+export const NOT_COMMITTED: DeliveryFailure = {
+  code: 'NOT_COMMITTED' satisfies OwnFailureCode,
+  message: FAILURE_MEANINGS.NOT_COMMITTED,
 }
 
 /** An error as it will be stored, and what it says about trying again. */

@@ -23,6 +23,8 @@ export type DeliveryTransition =
   | 'die'
   /** An operator sends a dead delivery on its way again. */
   | 'redrive'
+  /** An operator retires the subscription: what is open is set aside. */
+  | 'discard'
 
 /** The whole machine: which status each transition leads to, null where it is refused. Total on purpose. */
 export type TransitionTable = Readonly<
@@ -40,11 +42,12 @@ const REFUSED = {
   recover: null,
   die: null,
   redrive: null,
+  discard: null,
 } as const satisfies Readonly<Record<DeliveryTransition, null>>
 
 /** The table of docs/state-machine.md. The database's trigger holds the same one. */
 export const TRANSITIONS: TransitionTable = {
-  PENDING: { ...REFUSED, claim: 'PROCESSING', unpark: 'PENDING' },
+  PENDING: { ...REFUSED, claim: 'PROCESSING', unpark: 'PENDING', discard: 'DEAD' },
   PROCESSING: {
     ...REFUSED,
     extend: 'PROCESSING',
@@ -54,6 +57,7 @@ export const TRANSITIONS: TransitionTable = {
     park: 'PENDING',
     recover: 'PENDING',
     die: 'DEAD',
+    discard: 'DEAD',
   },
   DONE: REFUSED,
   DEAD: { ...REFUSED, redrive: 'PENDING' },

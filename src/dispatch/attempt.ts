@@ -29,7 +29,7 @@ export class Attempt<Delivery extends DispatchedDelivery = DispatchedDelivery> {
   ending: Ending | null = null
   /** True from the moment the handler is called: what is thrown before is the reader's. */
   handed = false
-  /** True once the handler has marked the delivery done in its own transaction. */
+  /** True once the handler has marked, or is marking, the delivery done in its own transaction. */
   completed = false
   /** True once the outcome is known to the caller; what comes later is ignored. */
   over = false

@@ -62,8 +62,15 @@ export class AttemptContext<Delivery extends DispatchedDelivery> implements Hand
 
   async complete(tx: unknown): Promise<void> {
     this.#refuseWhenEnded()
-    await this.#parts.services.complete(this.#attempt.delivery, tx)
+    // Before it is known: should the attempt end in this very moment, it may have been done.
+    const before = this.#attempt.completed
     this.#attempt.completed = true
+    try {
+      await this.#parts.services.complete(this.#attempt.delivery, tx)
+    } catch (error) {
+      this.#attempt.completed = before
+      throw error
+    }
   }
 
   async publish(tx: unknown, name: string, input: unknown): Promise<unknown> {

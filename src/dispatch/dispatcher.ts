@@ -3,17 +3,18 @@ import { deliveryFailure } from '../delivery/failure.ts'
 import type { OutboxEvent } from '../event/event.ts'
 import { combineObservers, type Observer } from '../observe/worker-events.ts'
 import { CommitpostError, HandlerTimeoutError, LeaseLostError } from '../runtime/errors.ts'
-import { property } from '../runtime/property.ts'
+import { isInstance, property } from '../runtime/property.ts'
 import { describeError } from '../runtime/text.ts'
 import { Attempt, type DispatchedDelivery } from './attempt.ts'
 import { AttemptContext, type ContextParts } from './context.ts'
-import { CATCH_ALL, type Handler, type HandlerMap, type Middleware } from './handler.ts'
+import { CATCH_ALL, type Handler } from './handler.ts'
 import {
   type DispatcherOptions,
   type ResolvedDispatcherOptions,
   resolveDispatcherOptions,
 } from './options.ts'
 import { RunningAttempts } from './running-attempts.ts'
+import { wrapHandlers } from './wrap-handlers.ts'
 
 /** How to interrupt running handlers. */
 export interface InterruptOptions<Delivery> {
@@ -50,6 +51,9 @@ export interface EventDispatcher<Delivery extends DispatchedDelivery = ClaimedDe
 const HANDLED: DeliveryOutcome = { kind: 'handled' }
 const COMPLETED: DeliveryOutcome = { kind: 'handled', completed: true }
 const INTERRUPTED: DeliveryOutcome = { kind: 'interrupted' }
+const COMPLETION = { completed: true } as const
+const NO_COMPLETION = {} as const
+const COMPLETED_AND_INTERRUPTED: DeliveryOutcome = { kind: 'interrupted', completed: true }
 
 /** Makes the dispatcher of one subscription. Throws `InvalidOptionsError` with all problems together. */
 export function createDispatcher<Delivery extends DispatchedDelivery = ClaimedDelivery>(
@@ -69,7 +73,7 @@ class HandlerDispatcher<Delivery extends DispatchedDelivery> implements EventDis
 
   constructor(options: ResolvedDispatcherOptions<Delivery>) {
     this.#options = options
-    this.#handlers = wrapAll(options.handlers, options.middleware)
+    this.#handlers = new Map(Object.entries(wrapHandlers(options.handlers, options.middleware)))
     this.#catchAll = this.#handlers.get(CATCH_ALL)
     this.#contextParts = options
     this.#observe = combineObservers([options.observer])
@@ -150,7 +154,7 @@ class HandlerDispatcher<Delivery extends DispatchedDelivery> implements EventDis
     this.#running.remove(attempt)
     if (succeeded && didItsWork(attempt)) return attempt.settle(attempt.completed ? COMPLETED : HANDLED)
     // Whatever a handler does once it was told to stop is the interruption's doing, not the event's.
-    attempt.settle(attempt.ending === null ? this.#outcomeOf(error, attempt) : INTERRUPTED)
+    attempt.settle(attempt.ending === null ? this.#outcomeOf(error, attempt) : interrupted(attempt))
   }
 
   #cameBackLate(attempt: Attempt<Delivery>, succeeded: boolean): void {
@@ -170,7 +174,7 @@ class HandlerDispatcher<Delivery extends DispatchedDelivery> implements EventDis
 
   #timedOut(attempt: Attempt<Delivery>): void {
     this.#abandoned += 1
-    if (attempt.ending !== null) return attempt.settle(INTERRUPTED)
+    if (attempt.ending !== null) return attempt.settle(interrupted(attempt))
     const { subscription, timeoutMs } = this.#options
     const error = new HandlerTimeoutError({ eventId: attempt.event.eventId, subscription }, timeoutMs ?? 0)
     attempt.end({ why: 'timeout', reason: error })
@@ -182,18 +186,21 @@ class HandlerDispatcher<Delivery extends DispatchedDelivery> implements EventDis
       if (attempt.over) continue
       this.#abandoned += 1
       this.#running.remove(attempt)
-      attempt.settle(INTERRUPTED)
+      attempt.settle(interrupted(attempt))
     }
   }
 
   #outcomeOf(error: unknown, attempt: Attempt<Delivery>): DeliveryOutcome {
-    if (error instanceof LeaseLostError) return INTERRUPTED
+    if (isInstance(error, LeaseLostError)) return interrupted(attempt)
+    const completed = attempt.completed ? COMPLETION : NO_COMPLETION
     try {
       const { code, message, retry } = this.#options.classify(error, attempt.event)
       const failure = { code, message }
       const afterMs =
         !attempt.handed && needsNewerCode(error) ? this.#options.onNoHandler(attempt.event) : null
-      return afterMs === null ? { kind: 'failed', failure, retry } : { kind: 'postponed', failure, afterMs }
+      return afterMs === null
+        ? { kind: 'failed', failure, retry, ...completed }
+        : { kind: 'postponed', failure, afterMs }
     } catch (fault) {
       // Both are handed in. One that throws must not cost the outcome, nor hide what happened to the event.
       const message = `${describeError(error)}; and judging that failed: ${describeError(fault)}`
@@ -201,9 +208,14 @@ class HandlerDispatcher<Delivery extends DispatchedDelivery> implements EventDis
         kind: 'failed',
         failure: deliveryFailure('HANDLER_ERROR', message),
         retry: { kind: 'by-policy' },
+        ...completed,
       }
     }
   }
+}
+
+function interrupted(attempt: Attempt): DeliveryOutcome {
+  return attempt.completed ? COMPLETED_AND_INTERRUPTED : INTERRUPTED
 }
 
 /**
@@ -212,11 +224,6 @@ class HandlerDispatcher<Delivery extends DispatchedDelivery> implements EventDis
  */
 function didItsWork(attempt: Attempt): boolean {
   return attempt.ending === null || attempt.completed || !attempt.signalWasRead
-}
-
-function wrapAll(handlers: HandlerMap, middleware: readonly Middleware[]): ReadonlyMap<string, Handler> {
-  const wrap = (handler: Handler): Handler => middleware.reduceRight((next, around) => around(next), handler)
-  return new Map(Object.entries(handlers).map(([type, handler]) => [type, wrap(handler)]))
 }
 
 function isThenable(value: unknown): value is PromiseLike<unknown> {

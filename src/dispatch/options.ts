@@ -1,10 +1,21 @@
 import type { ClaimedDelivery } from '../delivery/delivery.ts'
 import type { Classify } from '../delivery/failure.ts'
 import type { OutboxEvent } from '../event/event.ts'
-import { type Logger, silentLogger } from '../observe/logger.ts'
+import { LOGGER_METHODS, type Logger, silentLogger } from '../observe/logger.ts'
 import { ignoreWorkerEvents, type Observer } from '../observe/worker-events.ts'
 import { type Clock, systemClock } from '../runtime/clock.ts'
-import { CommitpostError, InvalidOptionsError } from '../runtime/errors.ts'
+import { CommitpostError } from '../runtime/errors.ts'
+import {
+  functionListProblem,
+  functionProblem,
+  isRecord,
+  methodsProblem,
+  recordProblem,
+  refuseProblems,
+  shown,
+  textProblem,
+  unknownOptionProblems,
+} from '../runtime/option-checks.ts'
 import type { DispatchedDelivery } from './attempt.ts'
 import type { ContextServices, HandlerMap, Middleware } from './handler.ts'
 
@@ -70,8 +81,7 @@ export const DEFAULT_HANDLER_TIMEOUT_MS = 60_000
 export function resolveDispatcherOptions<Delivery extends DispatchedDelivery>(
   options: DispatcherOptions<Delivery>,
 ): ResolvedDispatcherOptions<Delivery> {
-  const problems = dispatcherProblems(options)
-  if (problems.length > 0) throw new InvalidOptionsError(`subscription "${options.subscription}"`, problems)
+  refuseProblems('the dispatcher', allProblems(options))
   return {
     subscription: options.subscription,
     handlers: options.handlers,
@@ -87,22 +97,60 @@ export function resolveDispatcherOptions<Delivery extends DispatchedDelivery>(
   }
 }
 
+const OPTION_NAMES: readonly (keyof DispatcherOptions)[] = [
+  'subscription',
+  'handlers',
+  'classify',
+  'reader',
+  'middleware',
+  'timeoutMs',
+  'clock',
+  'logger',
+  'observer',
+  'services',
+  'onNoHandler',
+]
+
+function allProblems(options: unknown): readonly (string | null)[] {
+  if (!isRecord(options)) return [recordProblem('the options', options)]
+  return [
+    ...unknownOptionProblems(options, OPTION_NAMES),
+    textProblem('subscription', options['subscription'] ?? null),
+    functionProblem('classify', options['classify'] ?? null),
+    methodsProblem('reader', options['reader'], ['read']),
+    methodsProblem('clock', options['clock'], ['now', 'monotonicMs', 'sleep']),
+    methodsProblem('logger', options['logger'], LOGGER_METHODS),
+    methodsProblem('services', options['services'], ['once', 'complete', 'publish']),
+    functionProblem('observer', options['observer']),
+    functionProblem('onNoHandler', options['onNoHandler']),
+    ...dispatcherProblems(options),
+  ]
+}
+
 /** What is wrong with handlers and timeout, for a caller that collects the problems of several groups. */
-export function dispatcherProblems(
-  options: Pick<DispatcherOptions, 'handlers' | 'middleware' | 'timeoutMs'>,
-): string[] {
-  const { handlers, middleware = [], timeoutMs = null } = options
-  const problems: string[] = []
-  const notFunctions = Object.keys(handlers).filter((type) => typeof handlers[type] !== 'function')
-  if (Object.keys(handlers).length === 0) problems.push('there must be at least one handler')
-  for (const type of notFunctions) problems.push(`the handler of "${type}" must be a function`)
-  middleware.forEach((wrap, index) => {
-    if (typeof wrap !== 'function') problems.push(`middleware ${index + 1} must be a function`)
-  })
-  if (timeoutMs !== null && !(Number.isFinite(timeoutMs) && timeoutMs > 0)) {
-    problems.push(`timeoutMs must be more than 0, or null for no limit, but is ${timeoutMs}`)
-  }
-  return problems
+export function dispatcherProblems(options: {
+  readonly handlers?: unknown
+  readonly middleware?: unknown
+  readonly timeoutMs?: unknown
+}): string[] {
+  const { handlers, middleware, timeoutMs = null } = options
+  const hasTime = typeof timeoutMs === 'number' && Number.isFinite(timeoutMs) && timeoutMs > 0
+  return [
+    ...handlerProblems(handlers),
+    functionListProblem('middleware', middleware),
+    timeoutMs === null || hasTime
+      ? null
+      : `timeoutMs must be more than 0, or null for no limit, but is ${shown(timeoutMs)}`,
+  ].filter((problem) => problem !== null)
+}
+
+function handlerProblems(handlers: unknown): readonly string[] {
+  if (!isRecord(handlers)) return ['handlers must be an object of handlers by event name']
+  const entries = Object.entries(handlers)
+  if (entries.length === 0) return ['there must be at least one handler']
+  return entries
+    .filter(([, handler]) => typeof handler !== 'function')
+    .map(([type, handler]) => `the handler of "${type}" must be a function, but is ${shown(handler)}`)
 }
 
 const AS_STORED: EventReader = { read: (event) => event }

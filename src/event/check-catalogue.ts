@@ -1,7 +1,12 @@
 import { CommitpostError, InvalidOptionsError } from '../runtime/errors.ts'
 import type { Catalogue } from './catalogue.ts'
 import { type CatalogueFinding, compareCatalogues } from './compare-catalogues.ts'
-import { type CatalogueDescription, describeCatalogue, snapshotText } from './describe-catalogue.ts'
+import {
+  type CatalogueDescription,
+  describeCatalogue,
+  isDescription,
+  snapshotText,
+} from './describe-catalogue.ts'
 
 /** How a catalogue stands against its snapshot. */
 export interface CatalogueCheck {
@@ -66,15 +71,4 @@ function parseSnapshot(text: string): CatalogueDescription {
   throw new InvalidOptionsError('the catalogue snapshot', [
     'is not a snapshot that this version can read (format 1)',
   ])
-}
-
-// The file is our own writing, kept under version control: its outline is checked, its details are trusted.
-function isDescription(value: unknown): value is CatalogueDescription {
-  if (typeof value !== 'object' || value === null) return false
-  const events: unknown = Reflect.get(value, 'events')
-  if (Reflect.get(value, 'format') !== 1 || !Array.isArray(events)) return false
-  return events.every((event: unknown) => {
-    if (typeof event !== 'object' || event === null) return false
-    return typeof Reflect.get(event, 'name') === 'string' && Array.isArray(Reflect.get(event, 'sensitive'))
-  })
 }

@@ -1,3 +1,5 @@
+import { isRecord } from '../runtime/option-checks.ts'
+import { property } from '../runtime/property.ts'
 import type { PayloadIssue } from './errors.ts'
 import type { EventSpec } from './event-spec.ts'
 import { jsonPath } from './json-path.ts'
@@ -11,13 +13,16 @@ export type CheckedPayload =
 
 const MOST_ISSUES = 20
 const LONGEST_MESSAGE = 300
+const NO_ANSWER = 'the schema answered neither with a value nor with issues, as Standard Schema asks'
 
 /** Runs the event's schema. A promise only when the schema answers with one; without a schema everything passes. */
 export function checkPayload(spec: EventSpec, payload: unknown): CheckedPayload | Promise<CheckedPayload> {
   if (spec.schema === null) return { ok: true, value: payload }
   const result = validate(spec, spec.schema, payload)
-  if (!(result instanceof Promise)) return judged(spec, result)
-  return result.catch((error: unknown) => brokenSchema(spec, error)).then((settled) => judged(spec, settled))
+  if (typeof property(result, 'then') !== 'function') return judged(spec, result as StandardResult<unknown>)
+  return Promise.resolve(result)
+    .catch((error: unknown) => brokenSchema(spec, error))
+    .then((settled) => judged(spec, settled))
 }
 
 function validate(
@@ -38,13 +43,13 @@ function brokenSchema(spec: EventSpec, error: unknown): StandardResult<unknown> 
 }
 
 function judged(spec: EventSpec, result: StandardResult<unknown>): CheckedPayload {
-  if (result.issues === undefined) return { ok: true, value: result.value }
-  return {
-    ok: false,
-    issues: Array.from(result.issues)
-      .slice(0, MOST_ISSUES)
-      .map((issue) => safeIssue(spec, issue)),
-  }
+  const issues: unknown = property(result, 'issues')
+  if (issues === undefined && isRecord(result)) return { ok: true, value: property(result, 'value') }
+  const isList =
+    Array.isArray(issues) && issues.every((issue) => typeof property(issue, 'message') === 'string')
+  // Neither a value nor a list of messages: its answer means nothing, so the payload has not passed.
+  const listed = isList ? (issues as readonly StandardIssue[]) : [{ message: NO_ANSWER }]
+  return { ok: false, issues: listed.slice(0, MOST_ISSUES).map((issue) => safeIssue(spec, issue)) }
 }
 
 /** An issue without the values that some libraries put into paths and messages of sensitive fields. */

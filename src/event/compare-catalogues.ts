@@ -1,5 +1,6 @@
+import { refuseProblems, shown } from '../runtime/option-checks.ts'
 import { compareJsonSchemas, type SchemaFindingKind } from './compare-json-schema.ts'
-import type { CatalogueDescription, EventDescription } from './describe-catalogue.ts'
+import { type CatalogueDescription, type EventDescription, isDescription } from './describe-catalogue.ts'
 import { nodeOf } from './json-schema.ts'
 
 /** One difference between two versions of a catalogue. */
@@ -38,6 +39,10 @@ export function compareCatalogues(
   before: CatalogueDescription,
   after: CatalogueDescription,
 ): readonly CatalogueFinding[] {
+  refuseProblems('compareCatalogues', [
+    isDescription(before) ? null : `before must come from describeCatalogue, but is ${shown(before)}`,
+    isDescription(after) ? null : `after must come from describeCatalogue, but is ${shown(after)}`,
+  ])
   const pairs = before.events.map((old) => [old, successorOf(old, before, after)] as const)
   const found = new Set(pairs.map(([, now]) => now))
   const added = after.events.filter((event) => !found.has(event))

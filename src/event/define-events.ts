@@ -1,4 +1,6 @@
 import { InvalidOptionsError } from '../runtime/errors.ts'
+import { recordProblem, refuseProblems, shown, unknownOptionProblems } from '../runtime/option-checks.ts'
+import { suggest } from '../runtime/suggest.ts'
 import type { Catalogue, EventTypes } from './catalogue.ts'
 import type { CatalogueOptions, EventDefinition, Refusal } from './definition.ts'
 import type { EventProblem } from './errors.ts'
@@ -28,6 +30,10 @@ export function defineEvents<Schemas extends Record<string, unknown>>(
   definitions: { readonly [Name in keyof Schemas]: EventDefinition<Schemas[Name]> },
   options: CatalogueOptions = {},
 ): Catalogue<TypesOfSchemas<Schemas>> {
+  refuseProblems('the event catalogue', [
+    recordProblem('the definitions', definitions),
+    recordProblem('the options', options),
+  ])
   const { names, refusals, problems } = resolveOptions(options)
   const specs: EventSpec[] = []
   for (const [name, definition] of Object.entries<EventDefinition>(definitions)) {
@@ -57,7 +63,7 @@ interface ResolvedOptions {
 const RULES: ReadonlySet<unknown> = new Set(['past-tense', 'upper-snake', 'any'])
 
 function resolveOptions(options: CatalogueOptions): ResolvedOptions {
-  const problems: string[] = []
+  const problems = unknownOptionProblems(options, ['names', 'refuse'])
   const names = options.names ?? 'past-tense'
   const isRule = RULES.has(names) || names instanceof RegExp || typeof names === 'function'
   if (!isRule) problems.push("names must be 'past-tense', 'upper-snake', 'any', a RegExp or a function")
@@ -131,6 +137,15 @@ function unknownEvent(
     }
   }
   const stored = byStoredType.get(name)
-  const hint = stored === undefined ? 'define it with defineEvents' : `in code it is called "${stored.name}"`
-  return { code: 'UNKNOWN_EVENT_TYPE', path: 'type', message: `"${name}" is not in the catalogue: ${hint}` }
+  const near = suggest(
+    name,
+    [...byStoredType.values()].map((spec) => spec.name),
+  )
+  const advice = near === null ? 'define it with defineEvents' : `did you mean "${near}"?`
+  const hint = stored === undefined ? advice : `in code it is called "${stored.name}"`
+  return {
+    code: 'UNKNOWN_EVENT_TYPE',
+    path: 'type',
+    message: `${shown(name)} is not in the catalogue: ${hint}`,
+  }
 }

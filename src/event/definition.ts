@@ -1,9 +1,13 @@
+import { functionProblem, refuseProblems } from '../runtime/option-checks.ts'
 import type { JsonObject } from './event.ts'
 import type { EventKind, NameRule } from './names.ts'
 import type { SchemaOutput, StandardSchemaV1 } from './standard-schema.ts'
 
+/** All sinks. */
+export const SINKS = ['log', 'alert', 'dashboard', 'export', 'audit'] as const
+
 /** Where masked data goes. A field can be hidden from some of them and shown to others. */
-export type Sink = 'log' | 'alert' | 'dashboard' | 'export' | 'audit'
+export type Sink = (typeof SINKS)[number]
 
 /** A path that is hidden everywhere, or one that is hidden from the named sinks only. */
 export type SensitivePath = string | { readonly path: string; readonly from: readonly Sink[] }
@@ -96,5 +100,6 @@ export interface CatalogueOptions {
 
 /** Declares the type an upcaster starts from, where it is an `interface` or no object. It is believed, not checked. */
 export function upcastFrom<Old>(convert: (old: Old) => unknown): Upcaster {
+  refuseProblems('upcastFrom', [functionProblem('the upcaster', convert ?? null)])
   return (old) => convert(old as Old)
 }

@@ -1,3 +1,5 @@
+import { refuseProblems, shown } from '../runtime/option-checks.ts'
+import { property } from '../runtime/property.ts'
 import type { Catalogue } from './catalogue.ts'
 import type { JsonObject, JsonValue } from './event.ts'
 import { type EventSpec, jsonSchemaOf } from './event-spec.ts'
@@ -29,8 +31,24 @@ export interface EventDescription {
 
 /** Describes a catalogue. The same catalogue always gives the same description, key for key. */
 export function describeCatalogue(catalogue: Catalogue): CatalogueDescription {
+  refuseProblems('the catalogue', [
+    Array.isArray(property(catalogue, 'events'))
+      ? null
+      : `it must come from defineEvents, but is ${shown(catalogue)}`,
+  ])
   const events = catalogue.events.map(describeEvent)
   return { format: 1, events: events.toSorted((a, b) => (a.name < b.name ? -1 : 1)) }
+}
+
+/** Whether this can be a description. A snapshot is our own writing: its outline is checked, its details are trusted. */
+export function isDescription(value: unknown): value is CatalogueDescription {
+  if (typeof value !== 'object' || value === null) return false
+  const events: unknown = Reflect.get(value, 'events')
+  if (Reflect.get(value, 'format') !== 1 || !Array.isArray(events)) return false
+  return events.every((event: unknown) => {
+    if (typeof event !== 'object' || event === null) return false
+    return typeof Reflect.get(event, 'name') === 'string' && Array.isArray(Reflect.get(event, 'sensitive'))
+  })
 }
 
 /** The text of a snapshot file: commit it, and let a test hold the catalogue against it. */

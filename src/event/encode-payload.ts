@@ -1,8 +1,8 @@
 import { types } from 'node:util'
 import { describeError } from '../runtime/text.ts'
+import { unstorableText } from '../runtime/unstorable-text.ts'
 import { type EventProblem, type EventProblemCode, InvalidEventError } from './errors.ts'
 import { type JsonStep, stepPath } from './json-path.ts'
-import { unstorableText } from './unstorable-text.ts'
 
 /** One mebibyte of UTF-8. A larger thing belongs into a store of its own, with its address in the event. */
 export const DEFAULT_MAX_PAYLOAD_BYTES = 1_048_576

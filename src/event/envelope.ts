@@ -1,4 +1,13 @@
 import { CommitpostError } from '../runtime/errors.ts'
+import {
+  isRecord,
+  recordProblem,
+  refuseProblems,
+  shown,
+  textProblem,
+  unknownOptionProblems,
+} from '../runtime/option-checks.ts'
+import { property } from '../runtime/property.ts'
 import type { EventHeaders, OutboxEvent } from './event.ts'
 import { RESERVED_HEADERS } from './headers.ts'
 import { traceIdOf } from './trace-context.ts'
@@ -62,6 +71,11 @@ const DEFAULT_FIELDS: Readonly<Record<EnvelopeField, string | false>> = {
  * table payload and headers stand apart; this is made on the way out only. `traceId` is null where there is no trace.
  */
 export function toEnvelope(event: OutboxEvent, fields: EnvelopeFields = {}): EventEnvelope {
+  const isEvent = property(event, 'occurredAt') instanceof Date && isRecord(property(event, 'headers'))
+  refuseProblems('toEnvelope', [
+    isEvent ? null : `the event must be one as handlers get it, but is ${shown(event)}`,
+    ...fieldProblems(fields),
+  ])
   const spelling = spellingOf(fields)
   const values: Readonly<Record<EnvelopeField, unknown>> = {
     schemaVersion: event.schemaVersion,
@@ -89,6 +103,7 @@ export function fromEnvelope(envelope: unknown, fields: EnvelopeFields = {}): En
   if (typeof envelope !== 'object' || envelope === null || Array.isArray(envelope)) {
     throw new InvalidEnvelopeError(['it must be a JSON object'])
   }
+  refuseProblems('fromEnvelope', fieldProblems(fields))
   const spelling = spellingOf(fields)
   const given = new Map<string, unknown>(Object.entries(envelope))
   const valueOf = (field: EnvelopeField): unknown => given.get(spelling[field] ?? field)
@@ -114,6 +129,21 @@ function spellingOf(fields: EnvelopeFields): Spelling {
     name === true ? field : name,
   ])
   return Object.fromEntries(chosen.filter(([, name]) => typeof name === 'string'))
+}
+
+/** Two fields of one name, or a misspelt one, would lose what they carry without a word. */
+function fieldProblems(fields: EnvelopeFields): readonly (string | null)[] {
+  const problem = recordProblem('the fields', fields)
+  if (problem !== null) return [problem]
+  const names = Object.values(spellingOf(fields))
+  const repeated = new Set(names.filter((name, index) => names.indexOf(name) !== index))
+  return [
+    ...unknownOptionProblems(fields, Object.keys(DEFAULT_FIELDS)),
+    ...Object.entries(fields).map(([field, name]) =>
+      typeof name === 'boolean' ? null : textProblem(`the name of ${field}`, name ?? null),
+    ),
+    ...[...repeated].map((name) => `two fields would be called ${shown(name)}`),
+  ]
 }
 
 function isAttribute(name: string, spelling: Spelling): boolean {

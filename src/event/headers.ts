@@ -1,6 +1,6 @@
+import { unstorableText } from '../runtime/unstorable-text.ts'
 import type { EventProblem } from './errors.ts'
 import { jsonPath } from './json-path.ts'
-import { unstorableText } from './unstorable-text.ts'
 
 /** Headers with a meaning of their own. Every other header is an attribute of the domain. */
 export const RESERVED_HEADERS: ReadonlySet<string> = new Set([

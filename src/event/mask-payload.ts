@@ -1,5 +1,12 @@
+import {
+  methodsProblem,
+  oneOfProblem,
+  recordProblem,
+  refuseProblems,
+  shown,
+} from '../runtime/option-checks.ts'
 import type { Catalogue } from './catalogue.ts'
-import type { Sink } from './definition.ts'
+import { SINKS, type Sink } from './definition.ts'
 import type { OutboxEvent } from './event.ts'
 import { sensitivePaths } from './event-spec.ts'
 
@@ -12,6 +19,8 @@ const INDEX = /^\d+$/
  * What lies beside the paths is shared with the original, which is never changed.
  */
 export function maskPayload(payload: unknown, paths: readonly string[], mask: unknown = MASK): unknown {
+  const isList = Array.isArray(paths) && paths.every((path) => typeof path === 'string')
+  refuseProblems('maskPayload', [isList ? null : `paths must be a list of texts, but is ${shown(paths)}`])
   return paths.reduce((masked, path) => maskAt(masked, path.split('.'), mask), payload)
 }
 
@@ -20,6 +29,12 @@ export function maskPayload(payload: unknown, paths: readonly string[], mask: un
  * masked whole: nobody has said what in it may be shown.
  */
 export function maskEvent(catalogue: Catalogue, event: OutboxEvent, sink: Sink): OutboxEvent {
+  refuseProblems('maskEvent', [
+    methodsProblem('the catalogue', catalogue ?? null, ['find', 'findStored']),
+    recordProblem('the event', event),
+    // A sink nobody knows is hidden from by nobody: everything would be shown.
+    oneOfProblem('the sink', sink ?? null, SINKS),
+  ])
   const spec = catalogue.findStored(event.type) ?? catalogue.find(event.type)
   if (spec === undefined) return { ...event, payload: MASK }
   const paths = sensitivePaths(spec, sink)

@@ -3,8 +3,8 @@ import { tryEncodePayload } from './encode-payload.ts'
 import type { EventProblem, PayloadIssue } from './errors.ts'
 import type { NewEvent } from './event.ts'
 import type { EventSpec } from './event-spec.ts'
+import { keyTextProblem } from './key-text.ts'
 import { thrownText } from './thrown-text.ts'
-import { keyTextProblem } from './unstorable-text.ts'
 
 /** What the catalogue needs of an event that is to be published. */
 export interface PrepareInput {

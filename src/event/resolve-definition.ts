@@ -1,4 +1,11 @@
-import type { EventDefinition, OrderingKeyContext, SensitivePath, Sink, Upcaster } from './definition.ts'
+import { meant, shown } from '../runtime/option-checks.ts'
+import {
+  type EventDefinition,
+  type OrderingKeyContext,
+  type SensitivePath,
+  SINKS,
+  type Upcaster,
+} from './definition.ts'
 import { type EventSpec, jsonSchemaOf, type SensitiveField } from './event-spec.ts'
 import { type NameRule, nameProblem, storedNameProblem } from './names.ts'
 import { schemaHasPath } from './schema-path.ts'
@@ -12,7 +19,7 @@ export interface ResolvedDefinition {
 
 // Kafka's rule for topics, so that a stream can become one unchanged; aggregate types become topics by Debezium's router.
 const TOPIC_NAME = /^[A-Za-z0-9._-]{1,249}$/
-const SINKS: ReadonlySet<string> = new Set<Sink>(['log', 'alert', 'dashboard', 'export', 'audit'])
+const SINK_NAMES: ReadonlySet<string> = new Set(SINKS)
 const LARGEST_VERSION = 2 ** 31 - 1
 
 // A misspelt `sensitive` would publish what it should hide: unknown properties are refused, not ignored.
@@ -87,7 +94,7 @@ function sensitiveField(sensitive: SensitivePath): SensitiveField {
 function unknownProperties(definition: EventDefinition): readonly string[] {
   return Object.keys(definition)
     .filter((key) => !KNOWN_PROPERTIES.has(key))
-    .map((key) => `has an unknown property "${key}"`)
+    .map((key) => `has an unknown property ${shown(key)}${meant(key, [...KNOWN_PROPERTIES])}`)
 }
 
 function namingProblems(spec: EventSpec, rule: NameRule): readonly string[] {
@@ -196,9 +203,9 @@ function sensitiveProblem({ path, from }: SensitiveField, jsonSchema: object | n
   }
   if (
     from !== null &&
-    (!Array.isArray(from) || from.length === 0 || !from.every((sink) => SINKS.has(sink)))
+    (!Array.isArray(from) || from.length === 0 || !from.every((sink) => SINK_NAMES.has(sink)))
   ) {
-    return `sensitive path "${path}" must be hidden from some of ${[...SINKS].join(', ')}`
+    return `sensitive path "${path}" must be hidden from some of ${SINKS.join(', ')}`
   }
   if (jsonSchema !== null && !schemaHasPath(jsonSchema, path.split('.'))) {
     return `sensitive path "${path}" is not in the schema: a misspelt path would hide nothing`

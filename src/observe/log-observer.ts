@@ -1,5 +1,7 @@
+import type { DeliveryFailure } from '../delivery/delivery.ts'
+import { methodsProblem, refuseProblems } from '../runtime/option-checks.ts'
 import { describeError } from '../runtime/text.ts'
-import { eventFields, type Logger } from './logger.ts'
+import { eventFields, LOGGER_METHODS, type Logger } from './logger.ts'
 import type { AttemptInfo, Observer, WorkerEvent } from './worker-events.ts'
 
 type EventOf<Kind extends WorkerEvent['kind']> = Extract<WorkerEvent, { readonly kind: Kind }>
@@ -9,6 +11,7 @@ type LinesOf = {
 
 /** Writes each worker event as one log line, with the event's identity on every line about one. */
 export function logObserver(logger: Logger): Observer {
+  refuseProblems('logObserver', [methodsProblem('logger', logger ?? null, LOGGER_METHODS)])
   return (event) => {
     // The table is keyed by kind, which TypeScript cannot follow through an index.
     const line = LINES[event.kind] as (logger: Logger, event: WorkerEvent) => void
@@ -23,8 +26,12 @@ const LINES: LinesOf = {
   stopped: (logger, { workerId, released }) => logger.info({ workerId, released }, 'worker stopped'),
   claimed: (logger, { subscription, count, suspects, durationMs }) =>
     logger.debug({ subscription, count, suspects, durationMs }, 'deliveries claimed'),
-  handled: (logger, event) =>
-    logger.debug({ ...attemptFields(event), durationMs: event.durationMs }, 'event handled'),
+  handled: (logger, event) => {
+    const fields = { ...attemptFields(event), durationMs: event.durationMs }
+    if (event.failure === undefined) return logger.debug(fields, 'event handled')
+    const failed = failureFields({ failure: event.failure })
+    logger.warn({ ...fields, ...failed }, 'event handled, but its handler failed after it had completed it')
+  },
   retried: (logger, event) =>
     logger.warn(
       {
@@ -59,6 +66,16 @@ const LINES: LinesOf = {
     ),
   recovered: (logger, { subscription, count, suspects, dead }) =>
     logger.warn({ subscription, count, suspects, dead }, 'deliveries of a vanished worker recovered'),
+  joiningWaits: (logger, { subscriptions, waitsFor }) =>
+    logger.warn(
+      { subscriptions, waitsFor },
+      'subscriptions are joining and wait for a transaction that was open before: end it, or let it end',
+    ),
+  retired: (logger, { subscription, retiredBy }) =>
+    logger.warn(
+      { subscription, retiredBy },
+      'subscription was retired and is not served any more: take it out of the code, or restart to register it anew',
+    ),
   unmatched: (logger, { event }) => logger.warn(eventFields(event), 'no subscription takes this event'),
   error: (logger, { during, error, subscription }) =>
     logger.error(
@@ -76,6 +93,6 @@ function attemptFields(info: AttemptInfo): object {
   }
 }
 
-function failureFields(event: EventOf<'retried'> | EventOf<'dead'>): object {
+function failureFields(event: { readonly failure: DeliveryFailure }): object {
   return { errorCode: event.failure.code, errorMessage: event.failure.message }
 }

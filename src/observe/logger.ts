@@ -1,6 +1,7 @@
 import type { OutboxEvent } from '../event/event.ts'
 import { traceIdOf } from '../event/trace-context.ts'
 import { type Clock, systemClock } from '../runtime/clock.ts'
+import { functionProblem, refuseProblems } from '../runtime/option-checks.ts'
 import { describeError } from '../runtime/text.ts'
 
 /** Writes one structured line: facts first, then a sentence. */
@@ -17,6 +18,9 @@ export interface Logger {
 /** The levels of a `Logger`. */
 export type LogLevel = keyof Logger
 
+/** What a `Logger` must be able to do. */
+export const LOGGER_METHODS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error']
+
 const ignore: LogLine = () => {}
 
 /** Says nothing. */
@@ -24,6 +28,7 @@ export const silentLogger: Logger = { debug: ignore, info: ignore, warn: ignore,
 
 /** Writes each line as one JSON object with time, level and msg; `write` gets it without the line end. */
 export function jsonLineLogger(write: (line: string) => void, clock: Clock = systemClock): Logger {
+  refuseProblems('jsonLineLogger', [functionProblem('write', write ?? null)])
   const line =
     (level: LogLevel): LogLine =>
     (fields, message) =>

@@ -1,4 +1,5 @@
 import type { DeliveryFailure } from '../delivery/delivery.ts'
+import type { OpenTransaction } from '../delivery/open-transaction.ts'
 import type { OutboxEvent } from '../event/event.ts'
 
 /** Which attempt at which delivery a worker event is about. */
@@ -23,7 +24,12 @@ export type WorkerEvent =
       readonly suspects: number
       readonly durationMs: number
     }
-  | ({ readonly kind: 'handled'; readonly durationMs: number } & AttemptInfo)
+  | ({
+      readonly kind: 'handled'
+      readonly durationMs: number
+      /** What the handler failed with after it had completed the event in its own transaction: the event is DONE. */
+      readonly failure?: DeliveryFailure
+    } & AttemptInfo)
   | ({
       readonly kind: 'retried'
       readonly failure: DeliveryFailure
@@ -46,7 +52,7 @@ export type WorkerEvent =
       readonly succeeded: boolean
       readonly durationMs: number
     } & AttemptInfo)
-  /** Lapsed leases were taken back: `suspects` of them must run alone, `dead` crashed their worker once too often. */
+  /** Lapsed leases were taken back: `suspects` of them must run apart, `dead` crashed their worker once too often. */
   | {
       readonly kind: 'recovered'
       readonly subscription: string
@@ -54,6 +60,14 @@ export type WorkerEvent =
       readonly suspects: number
       readonly dead: number
     }
+  /** A subscription has been joining for a while, because somebody has an older transaction open. */
+  | {
+      readonly kind: 'joiningWaits'
+      readonly subscriptions: readonly string[]
+      readonly waitsFor: OpenTransaction
+    }
+  /** Somebody retired a subscription that this worker serves: it claims no more of it. */
+  | { readonly kind: 'retired'; readonly subscription: string; readonly retiredBy: string | null }
   /** No subscription takes this event. */
   | { readonly kind: 'unmatched'; readonly event: OutboxEvent }
   /** Something around deliveries failed; the worker goes on. `during` names what: "claim", "settle", "heartbeat". */

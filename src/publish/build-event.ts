@@ -2,16 +2,12 @@ import type { Catalogue } from '../event/catalogue.ts'
 import type { EventProblem } from '../event/errors.ts'
 import type { EventHeaders, NewEvent } from '../event/event.ts'
 import { headerProblems } from '../event/headers.ts'
+import { keyTextProblem } from '../event/key-text.ts'
 import { isTraceparent, isTracestate } from '../event/trace-context.ts'
-import { keyTextProblem } from '../event/unstorable-text.ts'
 import { normaliseUuid } from '../runtime/ids.ts'
-import type { EventDetails } from './event-bus.ts'
-
-/** One event as given by the caller, not yet looked at. */
-export interface GivenEvent extends EventDetails {
-  readonly type: string
-  readonly payload: unknown
-}
+import { isRecord, shown } from '../runtime/option-checks.ts'
+import { describeError } from '../runtime/text.ts'
+import type { GivenEvent } from './given-event.ts'
 
 /** What building an event takes besides the event. */
 export interface BuildParts {
@@ -38,8 +34,12 @@ export async function buildEvent(parts: BuildParts, given: GivenEvent): Promise<
     given.orderingKey === undefined ? null : keyText('orderingKey', given.orderingKey, problems)
   const eventId = eventIdOf(given, parts, problems)
   const occurredAt = occurredAtOf(given, problems)
-  const headers = headersOf(given, parts)
+  const headers = headersOf(given, parts, problems)
   problems.push(...headerProblems(headers))
+  if (typeof given.type !== 'string') {
+    const message = `must be the name of an event, but is ${shown(given.type)}`
+    return { ok: false, problems: [...problems, { code: 'INVALID_EVENT', path: 'type', message }] }
+  }
   const prepared = await parts.catalogue.prepare(
     given.type,
     { payload: given.payload, aggregateId, orderingKey },
@@ -84,15 +84,51 @@ function occurredAtOf(given: GivenEvent, problems: EventProblem[]): Date | null 
 }
 
 /** The named details over the given headers over the ambient ones; what is undefined counts as not given. */
-function headersOf(given: GivenEvent, parts: BuildParts): EventHeaders {
+function headersOf(given: GivenEvent, parts: BuildParts, problems: EventProblem[]): EventHeaders {
   const { traceparent, tracestate, correlationId, causationId } = given
   const named = { traceparent, tracestate, correlationId, causationId }
-  const layers: readonly object[] = [parts.ambientHeaders(), given.headers ?? {}, named]
+  const layers: readonly object[] = [
+    ambientHeaders(parts, problems),
+    recordOf('headers', given.headers ?? {}, problems),
+    named,
+  ]
   const merged = new Map(
     layers.flatMap((layer) => Object.entries(layer)).filter(([, value]) => value !== undefined),
   )
   dropBrokenTrace(merged)
   return Object.fromEntries(merged)
+}
+
+function ambientHeaders(parts: BuildParts, problems: EventProblem[]): object {
+  try {
+    return recordOf('ambientHeaders()', parts.ambientHeaders() ?? {}, problems)
+  } catch (error) {
+    const message = `threw, which it must not: ${describeError(error)}`
+    problems.push({ code: 'INVALID_EVENT', path: 'ambientHeaders()', message })
+    return {}
+  }
+}
+
+function recordOf(path: string, value: unknown, problems: EventProblem[]): object {
+  try {
+    // Copied here, where a getter that throws is still the caller's.
+    if (isPlain(value)) return { ...value }
+    problems.push({
+      code: 'INVALID_EVENT',
+      path,
+      message: `must be a plain object of texts, but is ${shown(value)}`,
+    })
+  } catch (error) {
+    problems.push({ code: 'INVALID_EVENT', path, message: `could not be read: ${describeError(error)}` })
+  }
+  return {}
+}
+
+// A Map or fetch's Headers has no properties of its own: all it holds would be lost without a word.
+function isPlain(value: unknown): value is object {
+  if (!isRecord(value)) return false
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === null || Object.getPrototypeOf(prototype) === null
 }
 
 // As the standard asks: who gets a malformed traceparent goes on without, and without its tracestate.

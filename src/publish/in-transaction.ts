@@ -1,7 +1,17 @@
 import { type Clock, systemClock } from '../runtime/clock.ts'
-import { CommitpostError, InvalidOptionsError, UnknownOutcomeError } from '../runtime/errors.ts'
-import { property } from '../runtime/property.ts'
+import { CommitpostError, UnknownOutcomeError } from '../runtime/errors.ts'
+import {
+  functionProblem,
+  methodsProblem,
+  oneOfProblem,
+  recordProblem,
+  refuseProblems,
+  unknownOptionProblems,
+  wholeNumberProblem,
+} from '../runtime/option-checks.ts'
+import { isInstance, property } from '../runtime/property.ts'
 import { type Random, systemRandom } from '../runtime/random.ts'
+import { sqlState } from '../runtime/sql-state.ts'
 import type { Transaction } from '../store/transaction.ts'
 
 /** A client taken from a pool: what `pg` hands out fits. */
@@ -64,7 +74,7 @@ export async function inTransaction<Pool extends TransactionPool, Result>(
   work: (tx: ClientOf<Pool>) => Promise<Result>,
   options: InTransactionOptions = {},
 ): Promise<Result> {
-  const resolved = resolveOptions(options)
+  const resolved = resolveOptions(pool, work, options)
   // The type of the pool says what its connect gives; TypeScript cannot follow that through the overloads.
   const result = await runUntilCommitted(pool, work as (tx: PooledTransaction) => Promise<Result>, resolved)
   await runAfterCommit(options.afterCommit)
@@ -94,16 +104,36 @@ interface ResolvedOptions {
   readonly random: Random
 }
 
-function resolveOptions(options: InTransactionOptions): ResolvedOptions {
-  const isolation = options.isolation ?? 'default'
-  const retries = options.retries ?? 3
-  const problems: string[] = []
-  if (!Object.hasOwn(BEGIN, isolation))
-    problems.push(`isolation must be one of ${Object.keys(BEGIN).slice(1).join(', ')}`)
-  if (!Number.isSafeInteger(retries) || retries < 0) problems.push('retries must be a whole number from 0 on')
-  if (problems.length > 0) throw new InvalidOptionsError('inTransaction', problems)
-  const { clock = systemClock, random = systemRandom } = options
+const MOST_RETRIES = 1_000
+const OPTION_NAMES: readonly (keyof InTransactionOptions)[] = [
+  'isolation',
+  'retries',
+  'afterCommit',
+  'clock',
+  'random',
+]
+
+function resolveOptions(pool: unknown, work: unknown, options: InTransactionOptions): ResolvedOptions {
+  refuseProblems('inTransaction', [
+    typeof property(pool, 'connect') === 'function' ? null : 'pool must be a pool, such as new pg.Pool()',
+    functionProblem('work', work ?? null),
+    ...optionProblems(options),
+  ])
+  const { isolation = 'default', retries = 3, clock = systemClock, random = systemRandom } = options
   return { begin: BEGIN[isolation], retries, clock, random }
+}
+
+function optionProblems(options: InTransactionOptions): readonly (string | null)[] {
+  const problem = recordProblem('the options', options)
+  if (problem !== null) return [problem]
+  return [
+    ...unknownOptionProblems(options, OPTION_NAMES),
+    oneOfProblem('isolation', options.isolation, Object.keys(BEGIN).slice(1)),
+    wholeNumberProblem('retries', options.retries, 0, MOST_RETRIES),
+    functionProblem('afterCommit', options.afterCommit),
+    methodsProblem('clock', options.clock, ['sleep']),
+    functionProblem('random', options.random),
+  ]
 }
 
 async function runOnce<Result>(
@@ -146,7 +176,7 @@ async function commit(client: PooledTransaction): Promise<void> {
 
 /** Rolls back. Returns the error for which the connection must not be used again, if there is one. */
 async function rolledBack(client: PooledTransaction, error: unknown): Promise<Error | undefined> {
-  if (error instanceof UnknownOutcomeError) return error
+  if (isInstance(error, UnknownOutcomeError)) return error
   try {
     await client.query('ROLLBACK')
     return undefined
@@ -173,7 +203,7 @@ const LONGEST_CAUSE_CHAIN = 5
 
 // The work may have wrapped the driver's error.
 function isTransient(error: unknown): boolean {
-  if (error instanceof UnknownOutcomeError) return false
+  if (isInstance(error, UnknownOutcomeError)) return false
   let cause = error
   for (let depth = 0; depth < LONGEST_CAUSE_CHAIN && cause !== undefined && cause !== null; depth += 1) {
     if (TRANSIENT.has(property(cause, 'code'))) return true
@@ -182,13 +212,11 @@ function isTransient(error: unknown): boolean {
   return false
 }
 
-// Five characters that start with anything but E: Node's own codes (EPIPE …) all do, and no SQLSTATE does.
-const SQLSTATE = /^[0-9A-DF-Z][0-9A-Z]{4}$/
 // A server that goes away, or fails inside, may have committed before it said so.
 const AMBIGUOUS_SQLSTATE = /^(08|57P0|58|XX)/
 
 /** True when the server itself answered that the commit failed: then nothing was committed. */
 function isAnswer(error: unknown): boolean {
-  const code = property(error, 'code')
-  return typeof code === 'string' && SQLSTATE.test(code) && !AMBIGUOUS_SQLSTATE.test(code)
+  const code = sqlState(error)
+  return code !== null && !AMBIGUOUS_SQLSTATE.test(code)
 }

@@ -2,12 +2,27 @@ import type { Catalogue } from '../event/catalogue.ts'
 import { DEFAULT_MAX_PAYLOAD_BYTES } from '../event/encode-payload.ts'
 import { type EventProblem, InvalidEventError } from '../event/errors.ts'
 import type { EventHeaders, NewEvent } from '../event/event.ts'
-import { InvalidOptionsError } from '../runtime/errors.ts'
 import { type Ids, normaliseUuid, systemIds } from '../runtime/ids.ts'
+import {
+  functionProblem,
+  isRecord,
+  methodsProblem,
+  oneOfProblem,
+  recordProblem,
+  refuseProblems,
+  shown,
+  unknownOptionProblems,
+  wholeNumberProblem,
+} from '../runtime/option-checks.ts'
+import { property } from '../runtime/property.ts'
 import type { OnDuplicate, PublishStore } from '../store/publish-store.ts'
-import { type BuildParts, buildEvent, type GivenEvent } from './build-event.ts'
-import type { EventBus } from './event-bus.ts'
+import { type BuildParts, buildEvent } from './build-event.ts'
+import type { EventBus, PublishOptions } from './event-bus.ts'
+import { BATCH_PROPERTIES, type GivenEvent, PUBLISH_PROPERTIES, readInput } from './given-event.ts'
 import { assertTransactionHandle } from './transaction-handle.ts'
+
+/** What jsonb can hold, less than half of what PostgreSQL could, so that the statement around it fits too. */
+const LARGEST_PAYLOAD_BYTES = 100_000_000
 
 /** What a publisher is made of. */
 export interface PublisherOptions<C extends Catalogue, Tx> {
@@ -50,65 +65,106 @@ export function createPublisher<C extends Catalogue, Tx>(options: PublisherOptio
     return events.map((event) => event.eventId)
   }
   return {
-    publish: async (tx, name, { onDuplicate = 'error', ...details }) => {
-      assertTransactionHandle(tx, 'publish')
-      const event = await buildOne(parts, { ...details, type: name })
-      await write(tx, [event], checkedOnDuplicate(onDuplicate))
+    publish: async (tx, name, input) => {
+      assertTransactionHandle(tx, 'publish', publishCall(tx, name))
+      const { event, onDuplicate } = await buildOne(parts, name, input)
+      await write(tx, [event], onDuplicate)
       return event.eventId
     },
-    publishAll: async (tx, inputs, { onDuplicate = 'error' } = {}) => {
-      assertTransactionHandle(tx, 'publishAll')
+    publishAll: async (tx, inputs, given = {}) => {
+      assertTransactionHandle(tx, 'publishAll', 'outbox.publishAll(tx, [ … ])')
+      refuseProblems('publishAll', batchProblems(inputs, given))
       if (inputs.length === 0) return []
-      const events = await buildAll(parts, inputs, checkedOnDuplicate(onDuplicate))
-      return write(tx, events, onDuplicate)
+      const onDuplicate = given.onDuplicate ?? 'error'
+      return write(tx, await buildAll(parts, inputs, onDuplicate), onDuplicate)
     },
   }
+}
+
+/** The call as it should be. Where the transaction was left out, the event's name stands in its place. */
+function publishCall(tx: unknown, name: unknown): string {
+  const type = typeof name === 'string' ? name : tx
+  return `outbox.publish(tx, ${typeof type === 'string' ? shown(type) : 'name'}, { aggregateId, payload })`
+}
+
+/** What is wrong with the options of a publisher, for a caller that collects the problems of several groups. */
+export function publisherProblems(options: {
+  readonly maxPayloadBytes?: unknown
+  readonly ambientHeaders?: unknown
+  readonly ids?: unknown
+}): readonly (string | null)[] {
+  return [
+    wholeNumberProblem('maxPayloadBytes', options.maxPayloadBytes, 1, LARGEST_PAYLOAD_BYTES),
+    functionProblem('ambientHeaders', options.ambientHeaders),
+    methodsProblem('ids', options.ids, ['eventId']),
+  ]
 }
 
 function resolvePublisherOptions<C extends Catalogue, Tx>(options: PublisherOptions<C, Tx>): BuildParts {
+  refuseProblems('the publisher', publisherProblems(options))
   const ids = options.ids ?? systemIds
-  const maxPayloadBytes = options.maxPayloadBytes ?? DEFAULT_MAX_PAYLOAD_BYTES
-  const ambientHeaders = options.ambientHeaders ?? (() => ({}))
-  const problems: string[] = []
-  if (!Number.isSafeInteger(maxPayloadBytes) || maxPayloadBytes < 1) {
-    problems.push('maxPayloadBytes must be a whole number of bytes from 1 on')
+  return {
+    catalogue: options.catalogue,
+    newEventId: () => ids.eventId(),
+    ambientHeaders: options.ambientHeaders ?? (() => ({})),
+    maxPayloadBytes: options.maxPayloadBytes ?? DEFAULT_MAX_PAYLOAD_BYTES,
   }
-  if (typeof ambientHeaders !== 'function') problems.push('ambientHeaders must be a function')
-  if (problems.length > 0) throw new InvalidOptionsError('the publisher', problems)
-  return { catalogue: options.catalogue, newEventId: () => ids.eventId(), ambientHeaders, maxPayloadBytes }
 }
 
-function checkedOnDuplicate(onDuplicate: OnDuplicate): OnDuplicate {
-  if (onDuplicate === 'error' || onDuplicate === 'ignore') return onDuplicate
-  throw new InvalidOptionsError('publish', [`onDuplicate must be 'error' or 'ignore'`])
+const ON_DUPLICATE: readonly OnDuplicate[] = ['error', 'ignore']
+
+function batchProblems(inputs: unknown, options: unknown): readonly (string | null)[] {
+  const list = Array.isArray(inputs) ? null : `events must be a list, but is ${shown(inputs)}`
+  if (!isRecord(options)) return [list, recordProblem('the options', options)]
+  return [
+    list,
+    ...unknownOptionProblems(options, ['onDuplicate']),
+    oneOfProblem('onDuplicate', options['onDuplicate'], ON_DUPLICATE),
+  ]
 }
 
-async function buildOne(parts: BuildParts, given: GivenEvent): Promise<NewEvent> {
-  const built = await buildEvent(parts, given)
-  if (built.ok) return built.event
-  throw new InvalidEventError(`event "${given.type}"`, built.problems)
+async function buildOne(
+  parts: BuildParts,
+  name: string,
+  input: unknown,
+): Promise<{ readonly event: NewEvent; readonly onDuplicate: OnDuplicate }> {
+  const { given, problems } = readInput(input, PUBLISH_PROPERTIES)
+  const { onDuplicate = 'error', ...details }: PublishOptions & Partial<GivenEvent> = given ?? {}
+  const built = given === null ? null : await buildEvent(parts, { ...details, type: name } as GivenEvent)
+  const unclear = oneOfProblem('', onDuplicate, ON_DUPLICATE)
+  const all: readonly EventProblem[] = [
+    ...problems,
+    ...(unclear === null
+      ? []
+      : [{ code: 'INVALID_EVENT', path: 'onDuplicate', message: unclear.trim() } as const]),
+    ...(built?.ok === false ? built.problems : []),
+  ]
+  if (built?.ok === true && all.length === 0) return { event: built.event, onDuplicate }
+  throw new InvalidEventError(`event ${shown(name)}`, all)
 }
 
 async function buildAll(
   parts: BuildParts,
-  inputs: readonly GivenEvent[],
+  inputs: readonly unknown[],
   onDuplicate: OnDuplicate,
 ): Promise<readonly NewEvent[]> {
   const events: NewEvent[] = []
   const problems: EventProblem[] = []
   // One after the other: ids must ascend in the order given.
-  for (const [index, given] of inputs.entries()) {
-    const built = await buildEvent(parts, given)
-    if (built.ok) events.push(built.event)
-    else problems.push(...built.problems.map((problem) => ({ ...problem, index })))
+  for (const [index, input] of inputs.entries()) {
+    const read = readInput(input, BATCH_PROPERTIES)
+    const built = read.given === null ? null : await buildEvent(parts, read.given)
+    if (built?.ok === true) events.push(built.event)
+    const found = [...read.problems, ...(built?.ok === false ? built.problems : [])]
+    problems.push(...found.map((problem) => ({ ...problem, index })))
   }
   if (onDuplicate === 'error') problems.push(...repeatedIds(inputs))
   if (problems.length === 0) return events
   throw new InvalidEventError(`events (${inputs.length} given)`, problems)
 }
 
-function repeatedIds(inputs: readonly GivenEvent[]): readonly EventProblem[] {
-  const ids = inputs.map(({ eventId }) => normaliseUuid(eventId))
+function repeatedIds(inputs: readonly unknown[]): readonly EventProblem[] {
+  const ids = inputs.map((input) => normaliseUuid(property(input, 'eventId')))
   const firstAt = new Map(ids.map((id, index) => [id, index] as const).toReversed())
   return ids.flatMap((id, index): EventProblem[] => {
     if (id === null || firstAt.get(id) === index) return []

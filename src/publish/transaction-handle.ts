@@ -3,12 +3,16 @@ import { property } from '../runtime/property.ts'
 
 /**
  * Refuses what is certainly no transaction, before anything is written. A pool is the classic mistake: it has `query`
- * too, but every call may run on another connection, outside the caller's transaction.
+ * too, but every call may run on another connection, outside the caller's transaction. The other one is to leave the
+ * transaction out; `call` is how the call should have looked.
  */
-export function assertTransactionHandle(tx: unknown, operation: string): void {
-  if ((typeof tx !== 'object' && typeof tx !== 'function') || tx === null || isPool(tx)) {
-    throw new NotInTransactionError(operation)
-  }
+export function assertTransactionHandle(tx: unknown, operation: string, call: string): void {
+  if (!isObject(tx) || Array.isArray(tx)) throw new NotInTransactionError(operation, { call })
+  if (isPool(tx)) throw new NotInTransactionError(operation)
+}
+
+function isObject(tx: unknown): tx is object {
+  return (typeof tx === 'object' || typeof tx === 'function') && tx !== null
 }
 
 // pg.Pool connects and counts its clients; a client connects too, but counts nothing. mysql2 pools hand out connections.

@@ -21,13 +21,21 @@ export interface Backlog<Delivery extends ClaimedDelivery> {
   /** The next that may start, marked as running; null if there is none. */
   next(): Held<Delivery> | null
   /**
-   * Takes in a suspect that its caller runs by itself, before all others of its key. False when it may not run yet,
-   * because something earlier of its key is in hand or on its way back.
+   * Takes in what that claim returned of suspects, which its caller runs by itself, each before all others of its key.
+   * Returns those that may run now. With the rest something earlier of the key is in hand or on its way back.
    */
-  adopt(held: Held<Delivery>, claim: number): boolean
-  /** Takes note of how a running one ended. Returns what may not run because of it. */
-  ended(held: Held<Delivery>, settlement: Settlement): readonly GivenBack<Delivery>[]
-  /** Takes note that settlements are written; `lost` ones were not. */
+  adopt(suspects: readonly Held<Delivery>[], claim: number): readonly Held<Delivery>[]
+  /**
+   * Takes note of how a running one ended. Returns what may not run because of it. Of one that was completed in its
+   * handler's own transaction the end is not known before `settled`.
+   */
+  ended(held: Held<Delivery>, settlement: Settlement, completed: boolean): readonly GivenBack<Delivery>[]
+  /**
+   * Takes note that the database refuses what was to be written: there it is in hand until its lease lapses. Returns what
+   * may not run because of it. How it ends is told by `settled`, or by a claim that brings it again.
+   */
+  refused(held: Held<Delivery>, settlement: Settlement): readonly GivenBack<Delivery>[]
+  /** Takes note of what came of settling: what is written now, or that it was lost. */
   settled(held: Held<Delivery>, settlement: Settlement, lost: boolean): readonly GivenBack<Delivery>[]
   /** Takes out lost ones that have not started, and returns what may not run because of it. */
   lose(lost: readonly Held<Delivery>[]): Losses<Delivery>

@@ -20,6 +20,8 @@ export interface Load {
 // About a second's work is enough to keep handlers busy, and little enough for a crash or another worker.
 const AHEAD_MS = 1_000
 const SHORTEST_SAMPLE_MS = 1
+// One being run, one ready, one on its way.
+const BATCHES_IN_HAND = 3
 const SMOOTHING = 0.5
 
 /**
@@ -52,7 +54,7 @@ export class ClaimSize {
   /** How many deliveries to ask for now; 0 means not yet. */
   next(load: Load): number {
     const { concurrency, batchSize, drain } = this.#options
-    const room = batchSize * 2 - load.inHand
+    const room = batchSize * BATCHES_IN_HAND - load.inHand
     if (room <= 0) return 0
     if (!drain) return Math.min(batchSize, room)
     const aheadLimit = this.#perSecond === null ? this.#size : (this.#perSecond * AHEAD_MS) / 1_000
@@ -61,7 +63,9 @@ export class ClaimSize {
       return Math.max(0, Math.min(concurrency - load.running - load.ready, room))
     }
     const size = Math.max(Math.min(concurrency, batchSize), Math.min(this.#size, Math.floor(aheadLimit)))
-    return load.ready < size / 2 ? Math.min(size, room) : 0
+    // Handlers that are through a claim in less time than it takes to make one are kept a whole claim ahead of.
+    const enough = size * 2 <= aheadLimit ? size + 1 : size / 2
+    return load.ready < enough ? Math.min(size, room) : 0
   }
 }
 

@@ -1,6 +1,7 @@
 import type { ClaimedDelivery, DeliveryOutcome } from '../delivery/delivery.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { SoloGate } from '../runtime/gate.ts'
+import { nextTurn } from '../runtime/turn.ts'
 import type { Backlog } from './backlog.ts'
 import type { Held } from './hand.ts'
 
@@ -27,7 +28,7 @@ export interface ExecutorParts<Delivery extends ClaimedDelivery> {
 const INTERRUPTED: DeliveryOutcome = { kind: 'interrupted' }
 
 /** Handlers that never wait would keep timers and sockets waiting: after so long, everybody else has a turn. */
-const LONGEST_TURN_MS = 20
+const LONGEST_TURN_MS = 5
 
 /** Runs what the backlog allows, so many at once: as many loops, each taking the next when it is done with the last. */
 export class Executor<Delivery extends ClaimedDelivery> {
@@ -127,7 +128,7 @@ export class Executor<Delivery extends ClaimedDelivery> {
 
   // Shared by all loops: one that went on alone would still keep everybody else waiting.
   #yieldTurn(): Promise<void> {
-    this.#yielding ??= this.#parts.clock.sleep(0).then(() => {
+    this.#yielding ??= nextTurn().then(() => {
       this.#yielding = null
       this.#turnSinceMs = this.#parts.clock.monotonicMs()
     })

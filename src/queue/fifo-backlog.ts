@@ -38,11 +38,15 @@ export class FifoBacklog<Delivery extends ClaimedDelivery = ClaimedDelivery> imp
     return held
   }
 
-  adopt(): boolean {
-    return true
+  adopt(suspects: readonly Held<Delivery>[]): readonly Held<Delivery>[] {
+    return suspects
   }
 
   ended(): readonly GivenBack<Delivery>[] {
+    return []
+  }
+
+  refused(): readonly GivenBack<Delivery>[] {
     return []
   }
 

@@ -1,6 +1,6 @@
 import type { ClaimedDelivery, DeliveryKey } from '../delivery/delivery.ts'
 
-/** How long the leases of one claim are good for, by this process's own clock. Extended by heartbeats. */
+/** How long a lease is good for, by this process's own clock. Extended by heartbeats. */
 export class LeaseTerm {
   /** When the last statement that was confirmed to set or extend the lease was sent: never later than it began. */
   confirmedAtMs: number
@@ -8,18 +8,22 @@ export class LeaseTerm {
   constructor(confirmedAtMs: number) {
     this.confirmedAtMs = confirmedAtMs
   }
+
+  /** A statement that was sent then has extended it. */
+  confirm(sentAtMs: number): void {
+    this.confirmedAtMs = Math.max(this.confirmedAtMs, sentAtMs)
+  }
 }
 
 /** A delivery in this worker's hand: claimed, and neither settled nor lost. */
-export class Held<Delivery extends ClaimedDelivery = ClaimedDelivery> {
+export class Held<Delivery extends ClaimedDelivery = ClaimedDelivery> extends LeaseTerm {
   readonly delivery: Delivery
-  readonly term: LeaseTerm
   /** True once the lease is, or may be, somebody else's: it must not be started any more. */
   lost = false
 
-  constructor(delivery: Delivery, term: LeaseTerm) {
+  constructor(delivery: Delivery, confirmedAtMs: number) {
+    super(confirmedAtMs)
     this.delivery = delivery
-    this.term = term
   }
 }
 
@@ -52,9 +56,8 @@ export class Hand<Delivery extends ClaimedDelivery = ClaimedDelivery> {
 
   /** Takes in what one claim returned; `sentAtMs` is when the claim was sent. */
   take(deliveries: readonly Delivery[], sentAtMs: number): readonly Held<Delivery>[] {
-    const term = new LeaseTerm(sentAtMs)
     return deliveries.map((delivery) => {
-      const held = new Held(delivery, term)
+      const held = new Held(delivery, sentAtMs)
       this.#held.add(held)
       this.#perLane[delivery.lane] = this.countLane(delivery.lane) + 1
       return held
@@ -69,7 +72,7 @@ export class Hand<Delivery extends ClaimedDelivery = ClaimedDelivery> {
 
   /** Whether a delivery may still be started. */
   isGood(held: Held<Delivery>, nowMs: number): boolean {
-    return !held.lost && nowMs - held.term.confirmedAtMs <= this.#usableMs
+    return !held.lost && nowMs - held.confirmedAtMs <= this.#usableMs
   }
 
   /** Those whose leases a heartbeat is to extend. */

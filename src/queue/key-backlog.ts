@@ -27,6 +27,8 @@ export class KeyBacklog implements Backlog<LaneDelivery> {
   /** Keys with something to start, longest waiting first. */
   readonly #ready = new Set<KeyState>()
   readonly #ledger = new GivenBackLedger()
+  /** Done, as far as their handlers go, but refused by the database: their keys are stopped already. */
+  readonly #refused = new WeakSet<HeldOfKey>()
   readonly #strictly: boolean
   #closed = false
 
@@ -74,21 +76,26 @@ export class KeyBacklog implements Backlog<LaneDelivery> {
     return earliest
   }
 
-  adopt(held: HeldOfKey, claim: number): boolean {
+  adopt(suspects: readonly HeldOfKey[], claim: number): readonly HeldOfKey[] {
     this.#ledger.claimReturned(claim)
-    const mayRun = !this.#ledger.overtakes(held) && !this.#hasEarlier(held)
+    const adopted = suspects.filter((held) => !this.#ledger.overtakes(held) && !this.#hasEarlier(held))
     this.#ledger.claimJudged()
-    if (!mayRun) {
-      this.#ledger.add(held)
-      return false
+    for (const held of suspects) {
+      if (adopted.includes(held)) this.#run(held)
+      else this.#ledger.add(held)
     }
+    return adopted
+  }
+
+  #run(held: HeldOfKey): void {
     const state = this.#stateOf(held.delivery.key)
     state.running = held
     this.#ready.delete(state)
-    return true
   }
 
-  ended(held: HeldOfKey, settlement: Settlement): Returned {
+  ended(held: HeldOfKey, settlement: Settlement, completed = false): Returned {
+    // Its own transaction may have been rolled back: until that is known, nothing later of its key may start.
+    if (completed) return []
     const state = this.#stateOf(held.delivery.key)
     state.running = null
     if (letsKeyGoOn(settlement, this.#onDead)) {
@@ -99,9 +106,28 @@ export class KeyBacklog implements Backlog<LaneDelivery> {
     return this.#empty(state, isImmediateRelease(settlement) ? RELEASE_NOW : PARK)
   }
 
+  refused(held: HeldOfKey, settlement: Settlement): Returned {
+    // What did not let its key go on has stopped it when it ended; so has what waits to know how a transaction ended.
+    if (!letsKeyGoOn(settlement, this.#onDead) || this.#isUndecided(held)) return []
+    this.#refused.add(held)
+    return this.#stop(held)
+  }
+
   settled(held: HeldOfKey, settlement: Settlement, lost: boolean): Returned {
+    if (this.#isUndecided(held)) return this.#endedAtLast(held, settlement, lost)
     // It was done, but somebody else runs it again: nothing later of its key may start here before.
-    const returned = lost && letsKeyGoOn(settlement, this.#onDead) ? this.#stop(held) : []
+    const stops = lost && letsKeyGoOn(settlement, this.#onDead) && !this.#refused.has(held)
+    const returned = stops ? this.#stop(held) : []
+    this.#ledger.written(held)
+    return returned
+  }
+
+  #isUndecided(held: HeldOfKey): boolean {
+    return this.#keys.get(held.delivery.key)?.running === held
+  }
+
+  #endedAtLast(held: HeldOfKey, settlement: Settlement, lost: boolean): Returned {
+    const returned = this.ended(held, lost ? PARK : settlement)
     this.#ledger.written(held)
     return returned
   }

@@ -1,13 +1,20 @@
 import type { Clock } from '../runtime/clock.ts'
 import { jittered } from '../runtime/periodic.ts'
 import type { Random } from '../runtime/random.ts'
-import type { CrashedDelivery, HeldLane, LaneDelivery, LaneStore, QueueStore } from '../store/queue-store.ts'
+import type {
+  CrashedDelivery,
+  HeldLane,
+  LaneClaimRequest,
+  LaneDelivery,
+  LaneStore,
+  QueueStore,
+} from '../store/queue-store.ts'
 import { type LeaseLimits, LeaseTerm } from './hand.ts'
 import type { DeliverySource, OwnedLane, Taken, TakerOptions } from './source.ts'
 
 /** What a source of lanes is made of. */
 export interface LaneSourceParts {
-  readonly store: LaneStore & Pick<QueueStore, 'claimSuspect'>
+  readonly store: LaneStore & Pick<QueueStore, 'claimSuspects'>
   readonly options: TakerOptions & LeaseLimits
   readonly clock: Clock
   readonly random: Random
@@ -45,6 +52,8 @@ export class LaneSource implements DeliverySource<LaneDelivery> {
   readonly #parts: LaneSourceParts
   readonly #lanes = new Map<number, Lane>()
   #shareAtMs = Number.NEGATIVE_INFINITY
+  /** Until then an answer that never came may have given this worker lanes it does not know of. */
+  #unsureUntilMs = Number.NEGATIVE_INFINITY
   #turn = 0
 
   constructor(parts: LaneSourceParts) {
@@ -57,33 +66,14 @@ export class LaneSource implements DeliverySource<LaneDelivery> {
     await this.#share()
   }
 
-  async take(limit: number): Promise<Taken<LaneDelivery>> {
-    const lanes = this.#withRoom(this.#inTurn())
-    const confirmedAtMs = this.#confirmedAtMs(lanes)
-    if (lanes.length === 0) return { deliveries: [], confirmedAtMs }
-    try {
-      const request = { ...this.#parts.options, limit, lanes: lanes.map(toHeldLane) }
-      return { deliveries: await this.#parts.store.claimLanes(request), confirmedAtMs }
-    } catch (error) {
-      // It may have been done: then the lanes hold deliveries that nobody runs, and later ones must not overtake them.
-      // Whoever takes the lanes next, perhaps this worker itself, returns those first.
-      this.#drain(lanes)
-      throw error
-    }
+  take(limit: number): Promise<Taken<LaneDelivery>> {
+    const { store } = this.#parts
+    return this.#takeOf(this.#withRoom(this.#inTurn()), limit, (request) => store.claimLanes(request))
   }
 
-  async takeSuspect(): Promise<Taken<LaneDelivery>> {
-    const lanes = this.#inTurn()
-    const confirmedAtMs = this.#confirmedAtMs(lanes)
-    if (lanes.length === 0) return { deliveries: [], confirmedAtMs }
-    try {
-      const request = { ...this.#parts.options, limit: 1, lanes: lanes.map(toHeldLane) }
-      const suspect = await this.#parts.store.claimSuspect(request)
-      return { deliveries: suspect === null ? [] : [suspect], confirmedAtMs }
-    } catch (error) {
-      this.#drain(lanes)
-      throw error
-    }
+  takeSuspects(limit: number): Promise<Taken<LaneDelivery>> {
+    const { store } = this.#parts
+    return this.#takeOf(this.#inTurn(), limit, (request) => store.claimSuspects(request))
   }
 
   lanes(): readonly OwnedLane[] {
@@ -108,12 +98,35 @@ export class LaneSource implements DeliverySource<LaneDelivery> {
     await this.#release([...this.#lanes.values()])
   }
 
+  async #takeOf(
+    lanes: readonly Lane[],
+    limit: number,
+    claim: (request: LaneClaimRequest) => Promise<readonly LaneDelivery[]>,
+  ): Promise<Taken<LaneDelivery>> {
+    const confirmedAtMs = this.#confirmedAtMs(lanes)
+    if (lanes.length === 0) return { deliveries: [], confirmedAtMs }
+    try {
+      const deliveries = await claim({ ...this.#parts.options, limit, lanes: lanes.map(toHeldLane) })
+      return { deliveries, confirmedAtMs }
+    } catch (error) {
+      // It may have been done: then the lanes hold deliveries that nobody runs, and later ones must not overtake them.
+      // Whoever takes the lanes next, perhaps this worker itself, returns those first.
+      this.#drain(lanes)
+      throw error
+    }
+  }
+
   async #share(): Promise<void> {
     const { store, options, clock, random, shareEveryMs } = this.#parts
     const sentAtMs = clock.monotonicMs()
     const { subscriptionId, workerId, leaseMs } = options
-    const request = { subscriptionId, workerId, leaseMs, held: this.#lanes.size }
-    const { taken, fairShare, dead } = await store.takeLanes(request)
+    const held = [...this.#lanes.values()].map(toHeldLane)
+    const unsure = sentAtMs < this.#unsureUntilMs
+    const request = { subscriptionId, workerId, leaseMs, held, unsure }
+    const { taken, fairShare, dead } = await store.takeLanes(request).catch((error: unknown) => {
+      this.#unsureUntilMs = clock.monotonicMs() + leaseMs
+      throw error
+    })
     this.#parts.onCrashed(dead)
     this.#shareAtMs = sentAtMs + jittered(shareEveryMs, JITTER, random)
     for (const lane of taken) this.#lanes.set(lane.lane, new Lane(lane, sentAtMs))

@@ -84,9 +84,7 @@ export class LeaseKeeper {
       ),
     })
     for (const lease of leases) tellLost(lease, report)
-    for (const { held, lanes } of leases) {
-      for (const { term } of [...held, ...lanes]) term.confirmedAtMs = Math.max(term.confirmedAtMs, sentAtMs)
-    }
+    for (const lease of leases) confirm(lease, report, sentAtMs)
   }
 
   async #beatLoop(signal: AbortSignal): Promise<void> {
@@ -118,6 +116,15 @@ export class LeaseKeeper {
       for (const holder of holders) holder.expire(clock.monotonicMs())
     }
   }
+}
+
+/** What a transaction still open has locked was not extended: it must not be taken to be good for longer. */
+function confirm({ held, lanes }: HeldLeases, { busyDeliveries }: HeartbeatReport, sentAtMs: number): void {
+  const busyKeys = busyDeliveries.length === 0 ? null : new Set(busyDeliveries.map(keyText))
+  for (const one of held) {
+    if (busyKeys?.has(keyText(one.delivery)) !== true) one.confirm(sentAtMs)
+  }
+  for (const { term } of lanes) term.confirm(sentAtMs)
 }
 
 /**

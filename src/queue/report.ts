@@ -1,8 +1,14 @@
-import type { ClaimedDelivery, Settled } from '../delivery/delivery.ts'
-import { FAILURE_MEANINGS } from '../delivery/failure.ts'
+import type {
+  ClaimedDelivery,
+  DeliveryFailure,
+  DeliveryKey,
+  Settled,
+  Settlement,
+} from '../delivery/delivery.ts'
+import { FAILURE_MEANINGS, NOT_COMMITTED } from '../delivery/failure.ts'
 import { ignoreWorkerEvents, type Observer } from '../observe/worker-events.ts'
-import type { CrashedDelivery } from '../store/queue-store.ts'
-import type { Held } from './hand.ts'
+import type { CrashedDelivery, SettleReport } from '../store/queue-store.ts'
+import { type Held, keyText } from './hand.ts'
 
 /** How an attempt ended, with the delivery it was about. */
 export interface Ended<Delivery extends ClaimedDelivery> extends Settled {
@@ -22,17 +28,38 @@ export function tellCrashed(
   }
 }
 
-/** Tells what became of a delivery once it is written down, or that it was lost before it could be. */
+/** What became of a delivery: lost before it could be written down, committed by its handler, or settled as decided. */
+export type Fate = 'lost' | 'committed' | 'settled'
+
+/** Tells of each result of a batch what became of it. `again` is true when an earlier try to write it failed. */
+export function judge(report: SettleReport, again: boolean): (ended: Ended<ClaimedDelivery>) => Fate {
+  const lost = keysOf(report.lost)
+  const committed = keysOf(report.committed)
+  return ({ delivery, held }) => {
+    // An earlier try that failed may have written it after all, unless a heartbeat says that it was lost.
+    if (lost?.has(keyText(delivery)) === true && (!again || held.lost)) return 'lost'
+    return committed?.has(keyText(delivery)) === true ? 'committed' : 'settled'
+  }
+}
+
+function keysOf(keys: readonly DeliveryKey[]): ReadonlySet<string> | null {
+  return keys.length === 0 ? null : new Set(keys.map(keyText))
+}
+
+/** Tells what became of a delivery. */
 export function tellSettled(
   observer: Observer,
   subscription: string,
   { delivery, settlement, durationMs }: Settled,
-  lost: boolean,
+  fate: Fate,
 ): void {
   if (observer === ignoreWorkerEvents) return
   const { event, attempt, maxAttempts } = delivery
   const info = { subscription, event, attempt, maxAttempts }
-  if (lost) return observer({ kind: 'leaseLost', ...info })
+  if (fate === 'lost') return observer({ kind: 'leaseLost', ...info })
+  if (fate === 'committed') {
+    return observer({ kind: 'handled', durationMs, ...info, ...failureAfterwards(settlement) })
+  }
   switch (settlement.kind) {
     case 'done':
       return observer({ kind: 'handled', durationMs, ...info })
@@ -57,4 +84,10 @@ export function tellSettled(
     default:
       return settlement satisfies never
   }
+}
+
+/** What a handler threw after the transaction in which it completed the event: the event is done all the same. */
+function failureAfterwards(settlement: Settlement): { readonly failure?: DeliveryFailure } {
+  if (!('failure' in settlement) || settlement.failure.code === NOT_COMMITTED.code) return {}
+  return { failure: settlement.failure }
 }

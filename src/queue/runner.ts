@@ -1,13 +1,14 @@
-import type { ClaimedDelivery, DeliveryOutcome, Settlement } from '../delivery/delivery.ts'
+import type { ClaimedDelivery, DeliveryOutcome, Settled, Settlement } from '../delivery/delivery.ts'
 import { LeaseLostError } from '../runtime/errors.ts'
+import { nextTurn } from '../runtime/turn.ts'
 import type { LaneDelivery, SettleReport } from '../store/queue-store.ts'
 import { type GivenBack, RELEASE_NOW, RELEASE_SOON } from './backlog.ts'
 import { ClaimLoop } from './claim-loop.ts'
 import type { Load } from './claim-size.ts'
 import { Executor } from './executor.ts'
-import { type Held, keyText } from './hand.ts'
+import type { Held } from './hand.ts'
 import { Mutex } from './mutex.ts'
-import { type Ended, tellSettled } from './report.ts'
+import { type Ended, type Fate, judge, tellSettled } from './report.ts'
 import type { RunnerParts } from './runner-parts.ts'
 import type { OwnedLane } from './source.ts'
 
@@ -111,12 +112,13 @@ export class Runner<Delivery extends ClaimedDelivery = ClaimedDelivery> {
     return this.#parts.source.leave()
   }
 
-  /** Claims one suspect and runs it; the caller sees to it that nothing else runs. False when there was none. */
-  async runSuspect(): Promise<boolean> {
+  /** Claims suspects and runs them; the caller sees to it that nothing else runs. False when there was none. */
+  async runSuspects(most: number): Promise<boolean> {
     if (this.#stopping) return false
-    const held = await this.#taking.run(() => this.#takeSuspect())
-    if (held === null) return false
-    if (held !== 'not yet') await this.#runAlone(held)
+    const limit = Math.min(most, this.#parts.options.concurrency)
+    const { taken, adopted } = await this.#taking.run(() => this.#takeSuspects(limit))
+    if (taken === 0) return false
+    await Promise.all(adopted.map((held) => this.#runApart(held)))
     await this.#parts.results.flush()
     this.#executor.pump()
     return true
@@ -133,7 +135,7 @@ export class Runner<Delivery extends ClaimedDelivery = ClaimedDelivery> {
     const ofLanes = source.loseLanes(lanes).flatMap((lane) => hand.loseLane(lane))
     for (const held of this.#abandon([...hand.lose(lost), ...ofLanes])) {
       hand.drop(held)
-      this.#tell(held, RELEASE_NOW, 0, true)
+      this.#tell({ delivery: held.delivery, settlement: RELEASE_NOW, durationMs: 0 }, 'lost')
     }
   }
 
@@ -147,22 +149,37 @@ export class Runner<Delivery extends ClaimedDelivery = ClaimedDelivery> {
 
   /** A batch of results is written: told by the settler. */
   settled(batch: readonly Ended<Delivery>[], report: SettleReport, again: boolean): void {
-    const lostKeys = report.lost.length === 0 ? null : new Set(report.lost.map(keyText))
+    const fateOf = judge(report, again)
     const written: Ended<Delivery>[] = []
+    let completed = false
     for (const ended of batch) {
-      const lost = lostKeys?.has(keyText(ended.delivery)) === true && isLoss(ended, again)
-      this.#close(ended, lost)
-      this.#tell(ended.held, ended.settlement, ended.durationMs, lost)
-      if (!lost) written.push(ended)
+      const fate = fateOf(ended)
+      const settlement = fate === 'committed' ? DONE : ended.settlement
+      this.#close(ended.held, settlement, fate === 'lost')
+      this.#tell(ended, fate)
+      if (fate !== 'lost') written.push(fate === 'committed' ? { ...ended, settlement } : ended)
+      completed ||= ended.completed === true
     }
     this.#parts.afterSettled(written)
     this.#claims.loadChanged()
+    // Keys that waited to know what became of a completion may go on.
+    if (completed) this.#executor.pump()
+  }
+
+  /**
+   * A result that the database refuses. Its lease is let lapse, so that it comes again; until then, or until the database
+   * takes it after all, nothing later of its key runs. Told by the settler, which goes on offering it.
+   */
+  refused({ held, settlement }: Ended<Delivery>, error: unknown): void {
+    this.#fault('settle', error)
+    this.#parts.hand.lose([held])
+    this.#giveBack(this.#parts.backlog.refused(held, settlement))
   }
 
   /** Results that could not be written: their leases will lapse. Told by the settler. */
   gaveUp(batch: readonly Ended<Delivery>[], error: unknown): void {
     this.#fault('settle', error)
-    for (const ended of batch) this.#close(ended, true)
+    for (const { held, settlement } of batch) this.#close(held, settlement, true)
   }
 
   #load(): Load {
@@ -178,7 +195,8 @@ export class Runner<Delivery extends ClaimedDelivery = ClaimedDelivery> {
       const { deliveries, confirmedAtMs } = await source.take(limit)
       if (deliveries.length > 0) this.#tellClaimed(deliveries.length, 0, clock.monotonicMs() - sentAtMs)
       this.#giveBack(backlog.offer(hand.take(deliveries, confirmedAtMs), claim))
-      this.#executor.pump()
+      // The next claim is sent first: the database works on it while the handlers run.
+      void nextTurn().then(() => this.#executor.pump())
       return deliveries.length
     } catch (error) {
       backlog.offer([], claim)
@@ -186,27 +204,27 @@ export class Runner<Delivery extends ClaimedDelivery = ClaimedDelivery> {
     }
   }
 
-  async #takeSuspect(): Promise<Held<Delivery> | 'not yet' | null> {
+  async #takeSuspects(
+    limit: number,
+  ): Promise<{ readonly taken: number; readonly adopted: readonly Held<Delivery>[] }> {
     const { source, hand, backlog, clock } = this.#parts
     const claim = backlog.claimSent()
     const sentAtMs = clock.monotonicMs()
-    const { deliveries, confirmedAtMs } = await source.takeSuspect().catch((error: unknown) => {
+    const { deliveries, confirmedAtMs } = await source.takeSuspects(limit).catch((error: unknown) => {
       backlog.offer([], claim)
       throw error
     })
-    // Of an unordered subscription it has a key of no meaning; of an ordered one it is the runner's own kind.
-    const [held] = hand.take(deliveries as readonly (LaneDelivery & Delivery)[], confirmedAtMs)
-    if (held === undefined) {
-      backlog.offer([], claim)
-      return null
-    }
-    this.#tellClaimed(1, 1, clock.monotonicMs() - sentAtMs)
-    if (backlog.adopt(held, claim)) return held
-    this.#giveBack([{ held, settlement: RELEASE_SOON }])
-    return 'not yet'
+    // Of an unordered subscription they have a key of no meaning; of an ordered one they are the runner's own kind.
+    const suspects = hand.take(deliveries as readonly (LaneDelivery & Delivery)[], confirmedAtMs)
+    const taken = suspects.length
+    if (taken > 0) this.#tellClaimed(taken, taken, clock.monotonicMs() - sentAtMs)
+    const adopted = backlog.adopt(suspects, claim)
+    const notYet = suspects.filter((held) => !adopted.includes(held))
+    this.#giveBack(notYet.map((held) => ({ held, settlement: RELEASE_SOON })))
+    return { taken, adopted }
   }
 
-  async #runAlone(held: Held<Delivery>): Promise<void> {
+  async #runApart(held: Held<Delivery>): Promise<void> {
     const { handlers, clock } = this.#parts
     this.#solos += 1
     const startedMs = clock.monotonicMs()
@@ -219,8 +237,10 @@ export class Runner<Delivery extends ClaimedDelivery = ClaimedDelivery> {
   #ended(held: Held<Delivery>, outcome: DeliveryOutcome, durationMs: number): void {
     const { backlog, results } = this.#parts
     const settlement = this.#parts.decide(held.delivery, outcome)
-    results.add({ delivery: held.delivery, held, settlement, durationMs })
-    this.#giveBack(backlog.ended(held, settlement))
+    const completed = 'completed' in outcome && outcome.completed
+    results.add({ delivery: held.delivery, held, settlement, durationMs, completed })
+    if (completed) results.hurry()
+    this.#giveBack(backlog.ended(held, settlement, completed))
     if (this.#stopping && this.running === 0) this.#becameIdle()
   }
 
@@ -240,13 +260,13 @@ export class Runner<Delivery extends ClaimedDelivery = ClaimedDelivery> {
   #giveBack(back: readonly GivenBack<Delivery>[]): void {
     for (const { held, settlement } of back) {
       if (settlement.kind === 'release') this.#released += 1
-      this.#parts.results.add({ delivery: held.delivery, held, settlement, durationMs: 0 })
+      this.#parts.results.add({ delivery: held.delivery, held, settlement, durationMs: 0, completed: false })
     }
   }
 
-  #close(ended: Ended<Delivery>, lost: boolean): void {
-    this.#parts.hand.drop(ended.held)
-    this.#giveBack(this.#parts.backlog.settled(ended.held, ended.settlement, lost))
+  #close(held: Held<Delivery>, settlement: Settlement, lost: boolean): void {
+    this.#parts.hand.drop(held)
+    this.#giveBack(this.#parts.backlog.settled(held, settlement, lost))
   }
 
   #becameIdle(): void {
@@ -255,9 +275,8 @@ export class Runner<Delivery extends ClaimedDelivery = ClaimedDelivery> {
     for (const resolve of this.#whenIdle.splice(0)) resolve()
   }
 
-  #tell(held: Held<Delivery>, settlement: Settlement, durationMs: number, lost: boolean): void {
-    const settled = { delivery: held.delivery, settlement, durationMs }
-    tellSettled(this.#parts.observer, this.#parts.subscription.name, settled, lost)
+  #tell(settled: Settled, fate: Fate): void {
+    tellSettled(this.#parts.observer, this.#parts.subscription.name, settled, fate)
   }
 
   #tellClaimed(count: number, suspects: number, durationMs: number): void {
@@ -270,11 +289,4 @@ export class Runner<Delivery extends ClaimedDelivery = ClaimedDelivery> {
   }
 }
 
-/**
- * Whether a result that found no row to write to was lost. Not if the handler wrote it in its own transaction, and not
- * if an earlier try may have written it, unless a heartbeat says so too.
- */
-function isLoss({ settlement, held }: Ended<ClaimedDelivery>, again: boolean): boolean {
-  if (settlement.kind === 'done' && settlement.completed === true) return false
-  return !again || held.lost
-}
+const DONE: Settlement = { kind: 'done' }

@@ -30,8 +30,8 @@ export interface DeliverySource<Delivery extends ClaimedDelivery> {
   tend(): Promise<void>
   /** Claims at most so many, more or less. */
   take(limit: number): Promise<Taken<Delivery>>
-  /** Claims one suspect, or nothing. */
-  takeSuspect(): Promise<Taken<LaneDelivery>>
+  /** Claims at most so many suspects. */
+  takeSuspects(limit: number): Promise<Taken<LaneDelivery>>
   /** The lanes a heartbeat is to extend. */
   lanes(): readonly OwnedLane[]
   /** These lanes are somebody else's now. Returns the numbers of those that had not been lost or given back before. */
@@ -44,11 +44,11 @@ export interface DeliverySource<Delivery extends ClaimedDelivery> {
 
 /** Claims of a subscription without order. */
 export class UnorderedSource implements DeliverySource<ClaimedDelivery> {
-  readonly #store: Pick<QueueStore, 'claim' | 'claimSuspect'>
+  readonly #store: Pick<QueueStore, 'claim' | 'claimSuspects'>
   readonly #options: TakerOptions
   readonly #clock: Clock
 
-  constructor(store: Pick<QueueStore, 'claim' | 'claimSuspect'>, options: TakerOptions, clock: Clock) {
+  constructor(store: Pick<QueueStore, 'claim' | 'claimSuspects'>, options: TakerOptions, clock: Clock) {
     this.#store = store
     this.#options = options
     this.#clock = clock
@@ -61,10 +61,9 @@ export class UnorderedSource implements DeliverySource<ClaimedDelivery> {
     return { deliveries: await this.#store.claim({ ...this.#options, limit }), confirmedAtMs }
   }
 
-  async takeSuspect(): Promise<Taken<LaneDelivery>> {
+  async takeSuspects(limit: number): Promise<Taken<LaneDelivery>> {
     const confirmedAtMs = this.#clock.monotonicMs()
-    const suspect = await this.#store.claimSuspect({ ...this.#options, limit: 1 })
-    return { deliveries: suspect === null ? [] : [suspect], confirmedAtMs }
+    return { deliveries: await this.#store.claimSuspects({ ...this.#options, limit }), confirmedAtMs }
   }
 
   lanes(): readonly OwnedLane[] {

@@ -1,4 +1,5 @@
 import { InvalidOptionsError } from './errors.ts'
+import { shown } from './option-checks.ts'
 
 /** The units a duration's text can have. */
 export type DurationUnit = 'ms' | 's' | 'sec' | 'm' | 'min' | 'h' | 'hour' | 'hours' | 'd' | 'day' | 'days'
@@ -25,8 +26,7 @@ const DURATION_TEXT = /^(\d+(?:\.\d+)?) ?([a-z]+)$/
 /** What is wrong with a duration, as a sentence without its subject; null if nothing is. */
 export function durationProblem(value: unknown): string | null {
   if (toMs(value) !== null) return null
-  const shown = typeof value === 'string' ? `'${value}'` : String(value)
-  return `must be milliseconds (1500) or text with a unit ('500ms', '5s', '1m', '2h', '7d'), but is ${shown}`
+  return `must be milliseconds (1500) or text with a unit ('500ms', '5s', '1m', '2h', '7d'), but is ${shown(value)}`
 }
 
 /**

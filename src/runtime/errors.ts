@@ -1,34 +1,42 @@
-/** Every code a `CommitpostError` can carry. Stable: programs may switch on it, messages are for people. */
-export type CommitpostErrorCode =
-  | 'INVALID_OPTIONS'
-  | 'INVALID_EVENT'
-  | 'UNKNOWN_EVENT_TYPE'
-  | 'EVENT_REFUSED'
-  | 'PAYLOAD_INVALID'
-  | 'PAYLOAD_NOT_STORABLE'
-  | 'PAYLOAD_TOO_LARGE'
-  | 'UPCAST_FAILED'
-  | 'INVALID_ENVELOPE'
-  | 'CATALOGUE_INCOMPATIBLE'
-  | 'NOT_IN_TRANSACTION'
-  | 'DUPLICATE_EVENT'
-  | 'UNKNOWN_OUTCOME'
-  | 'TRANSACTION_ABORTED'
-  | 'AFTER_COMMIT_FAILED'
-  | 'SCHEMA_MISSING'
-  | 'SCHEMA_VERSION'
-  | 'SUBSCRIPTION_CONFLICT'
-  | 'NO_HANDLER'
-  | 'LEASE_LOST'
-  | 'WORKER_STOPPING'
-  | 'NON_RETRYABLE'
-  | 'RETRY_LATER'
-  | 'HANDLER_TIMEOUT'
-  | 'DEADLINE_EXCEEDED'
-  | 'NOT_FOUND'
-  | 'INVALID_STATE'
-  | 'STORE_UNAVAILABLE'
-  | 'INTERNAL'
+import { property, textProperty } from './property.ts'
+
+/** Every code a `CommitpostError` can carry. docs/errors.md explains each. */
+export const ERROR_CODES = [
+  'INVALID_OPTIONS',
+  'INVALID_EVENT',
+  'UNKNOWN_EVENT_TYPE',
+  'EVENT_REFUSED',
+  'PAYLOAD_INVALID',
+  'PAYLOAD_NOT_STORABLE',
+  'PAYLOAD_TOO_LARGE',
+  'UPCAST_FAILED',
+  'INVALID_ENVELOPE',
+  'CATALOGUE_INCOMPATIBLE',
+  'NOT_IN_TRANSACTION',
+  'DUPLICATE_EVENT',
+  'UNKNOWN_OUTCOME',
+  'TRANSACTION_ABORTED',
+  'AFTER_COMMIT_FAILED',
+  'SCHEMA_MISSING',
+  'SCHEMA_VERSION',
+  'SUBSCRIPTION_CONFLICT',
+  'NO_HANDLER',
+  'LEASE_LOST',
+  'WORKER_STOPPING',
+  'NON_RETRYABLE',
+  'RETRY_LATER',
+  'HANDLER_TIMEOUT',
+  'DEADLINE_EXCEEDED',
+  'NOT_FOUND',
+  'INVALID_STATE',
+  'STORE_UNAVAILABLE',
+  'STORE_REFUSED',
+  'NOT_LISTENING',
+  'INTERNAL',
+] as const
+
+/** A code of `ERROR_CODES`. Stable: programs may switch on it, messages are for people. */
+export type CommitpostErrorCode = (typeof ERROR_CODES)[number]
 
 /** The root of all errors this library throws. `code` says which, `cause` keeps what was underneath. */
 export class CommitpostError extends Error {
@@ -106,7 +114,7 @@ export class NonRetryableError extends CommitpostError {
 
   constructor(message: string, options: HandlerErrorOptions = {}) {
     super('NON_RETRYABLE', message, options)
-    this.failureCode = options.failureCode ?? 'NON_RETRYABLE'
+    this.failureCode = textProperty(options, 'failureCode') ?? 'NON_RETRYABLE'
   }
 }
 
@@ -118,13 +126,14 @@ export class RetryLaterError extends CommitpostError {
 
   constructor(message: string, options: HandlerErrorOptions & { readonly afterMs: number }) {
     super('RETRY_LATER', message, options)
-    if (!Number.isFinite(options.afterMs) || options.afterMs < 0) {
+    const afterMs = property(options, 'afterMs')
+    if (typeof afterMs !== 'number' || !Number.isFinite(afterMs) || afterMs < 0) {
       throw new InvalidOptionsError('RetryLaterError', [
-        `afterMs must be a number of milliseconds, 0 or more, but is ${options.afterMs}`,
+        `afterMs must be a number of milliseconds, 0 or more, but is ${String(afterMs)}`,
       ])
     }
-    this.afterMs = options.afterMs
-    this.failureCode = options.failureCode ?? 'RETRY_LATER'
+    this.afterMs = afterMs
+    this.failureCode = textProperty(options, 'failureCode') ?? 'RETRY_LATER'
   }
 }
 
@@ -159,15 +168,25 @@ export class DeadlineExceededError extends CommitpostError {
   }
 }
 
+/** What more is known of a call outside a transaction. */
+export interface NotInTransactionOptions extends ErrorOptions {
+  /**
+   * How the call should look, where its first argument is nothing that could be a transaction: it was left out.
+   * @default unknown: there is a client, but no transaction on it
+   */
+  readonly call?: string
+}
+
 /** An operation that must be atomic with the caller's rows was called outside a transaction. */
 export class NotInTransactionError extends CommitpostError {
-  constructor(operation = 'publish', options?: ErrorOptions) {
-    super(
-      'NOT_IN_TRANSACTION',
-      `${operation} was called outside a transaction, so nothing was written. ` +
-        'Open a transaction (BEGIN) on the client you pass, and pass that client, not the pool.',
-      options,
-    )
+  constructor(operation = 'publish', { call, ...options }: NotInTransactionOptions = {}) {
+    const advice =
+      call === undefined
+        ? `${operation} was called outside a transaction, so nothing was written. ` +
+          'Open a transaction (BEGIN) on the client you pass, and pass that client, not the pool.'
+        : `${operation} was called without a transaction, so nothing was written. The first argument is the client ` +
+          `that your transaction runs on: outbox.inTransaction(pool, async (tx) => { await ${call} })`
+    super('NOT_IN_TRANSACTION', advice, options)
   }
 }
 
@@ -207,21 +226,35 @@ export class UnknownOutcomeError extends CommitpostError {
   }
 }
 
-/** The database's schema is not one this version of the library can work with. */
+/** Commitpost's tables are not where this process looks for them. Nothing was read or written. */
+export class SchemaMissingError extends CommitpostError {
+  readonly schema: string
+
+  /** `schema` is its plain name, without quotes. */
+  constructor(schema: string, options?: ErrorOptions) {
+    super(
+      'SCHEMA_MISSING',
+      `There are no Commitpost tables in schema "${schema}". Create them with \`commitpost migrate up --schema ` +
+        `${schema}\` or migrateUp(pool, { schema: '${schema}' }), or name the schema they are in.`,
+      options,
+    )
+    this.schema = schema
+  }
+}
+
+/** The tables are of another version than this code can work with. */
 export class SchemaVersionError extends CommitpostError {
-  readonly found: number | null
+  readonly found: number
   readonly needed: number
 
-  /** `found` is null where the schema has never been installed. */
-  constructor(found: number | null, needed: number, options?: ErrorOptions) {
+  constructor(found: number, needed: number, options?: ErrorOptions) {
     const advice =
-      found !== null && found > needed
+      found > needed
         ? 'Upgrade the commitpost package of this process.'
         : 'Run `commitpost migrate up` with a role that owns the schema.'
-    const is = found === null ? 'has no Commitpost schema' : `has Commitpost schema version ${found}`
     super(
       'SCHEMA_VERSION',
-      `The database ${is}, and this process needs version ${needed}. ${advice}`,
+      `The database has Commitpost schema version ${found}, and this process needs version ${needed}. ${advice}`,
       options,
     )
     this.found = found

@@ -11,6 +11,18 @@ export function property(value: unknown, key: string): unknown {
   }
 }
 
+/** `instanceof`, but false where even that throws: a proxy may refuse to tell its prototype. */
+export function isInstance<Instance>(
+  value: unknown,
+  type: abstract new (...args: never[]) => Instance,
+): value is Instance {
+  try {
+    return value instanceof type
+  } catch {
+    return false
+  }
+}
+
 /** The property if it is text that is not empty, else undefined. */
 export function textProperty(value: unknown, key: string): string | undefined {
   const found = property(value, key)

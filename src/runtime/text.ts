@@ -50,10 +50,16 @@ function describeOne(thrown: unknown, seen: Set<unknown>): string {
   const message = textProperty(thrown, 'message')
   const name = textProperty(thrown, 'name')
   const own = message === undefined ? (name ?? describeObject(thrown)) : withName(name, message)
-  const aggregated = property(thrown, 'errors')
-  return Array.isArray(aggregated) && aggregated.length > 0
-    ? `${own} [${describeAll(aggregated, seen)}]`
-    : own
+  return own + describeAggregated(property(thrown, 'errors'), seen)
+}
+
+function describeAggregated(aggregated: unknown, seen: Set<unknown>): string {
+  try {
+    if (!Array.isArray(aggregated) || aggregated.length === 0) return ''
+    return ` [${describeAll(aggregated, seen)}]`
+  } catch {
+    return '' // a proxy that does not even tell whether it is a list
+  }
 }
 
 function withName(name: string | undefined, message: string): string {

@@ -1,5 +1,11 @@
 import { type Duration, durationProblem, parseDuration } from '../runtime/duration.ts'
-import { InvalidOptionsError } from '../runtime/errors.ts'
+import {
+  isRecord,
+  recordProblem,
+  refuseProblems,
+  shown,
+  unknownOptionProblems,
+} from '../runtime/option-checks.ts'
 import { jittered } from '../runtime/periodic.ts'
 import type { Random } from '../runtime/random.ts'
 
@@ -38,16 +44,18 @@ export interface JitterOptions {
 
 /** Delays that grow by a factor up to a cap: 1 s, 2 s, 4 s … 300 s. */
 export function exponential(options: ExponentialOptions): Backoff {
+  refuseProblems('exponential backoff', [recordProblem('the argument', options)])
   const { base, factor = 2, cap, jitter = 0.2 } = options
-  rejectProblems('exponential backoff', [
+  refuseProblems('exponential backoff', [
+    ...unknownOptionProblems(options, ['base', 'factor', 'cap', 'jitter']),
     ...durationProblems('base', base),
     ...durationProblems('cap', cap),
-    ...(Number.isFinite(factor) && factor >= 1 ? [] : [`factor must be 1 or more, but is ${factor}`]),
+    ...(Number.isFinite(factor) && factor >= 1 ? [] : [`factor must be 1 or more, but is ${shown(factor)}`]),
     ...jitterProblems(jitter),
   ])
   const baseMs = parseDuration(base)
   const capMs = parseDuration(cap)
-  rejectProblems('exponential backoff', [
+  refuseProblems('exponential backoff', [
     ...(baseMs > 0 ? [] : ['base must be more than 0']),
     ...(capMs >= baseMs ? [] : [`cap (${capMs} ms) must not be shorter than base (${baseMs} ms)`]),
   ])
@@ -60,11 +68,13 @@ export function exponential(options: ExponentialOptions): Backoff {
 /** Delays from a list, the last of which repeats: `schedule('1m', '5m', '15m', '1h')`. Options may come last. */
 export function schedule(...delays: readonly [Duration, ...(Duration | JitterOptions)[]]): Backoff {
   const last = delays.at(-1)
-  const jitter = typeof last === 'object' ? (last.jitter ?? 0) : 0
-  const listed = delays.filter((delay) => typeof delay !== 'object')
-  rejectProblems('backoff schedule', [
+  const options: JitterOptions = isOptions(last) ? last : {}
+  const jitter = options.jitter ?? 0
+  const listed = delays.filter((delay): delay is Duration => !isOptions(delay))
+  refuseProblems('backoff schedule', [
+    ...unknownOptionProblems(options, ['jitter']),
     ...(listed.length === 0 ? ['there must be at least one delay'] : []),
-    ...(delays.slice(0, -1).some((delay) => typeof delay === 'object') ? ['options must come last'] : []),
+    ...(delays.slice(0, -1).some(isOptions) ? ['options must come last'] : []),
     ...listed.flatMap((delay, index) => durationProblems(`delay ${index + 1}`, delay)),
     ...jitterProblems(jitter),
   ])
@@ -73,6 +83,11 @@ export function schedule(...delays: readonly [Duration, ...(Duration | JitterOpt
     delayMs: (failedAttempts, random) =>
       spread(delaysMs[Math.min(Math.max(1, failedAttempts), delaysMs.length) - 1] as number, jitter, random),
   }
+}
+
+// By shape: what is neither a length of time nor options is refused as a length of time.
+function isOptions(value: Duration | JitterOptions | undefined): value is JitterOptions {
+  return isRecord(value)
 }
 
 /** The same delay every time: `fixed('5s')`. */
@@ -91,9 +106,5 @@ function durationProblems(name: string, value: unknown): string[] {
 
 function jitterProblems(jitter: unknown): string[] {
   if (jitter === 'full' || (typeof jitter === 'number' && jitter >= 0 && jitter <= 1)) return []
-  return [`jitter must be from 0 to 1, or 'full', but is ${String(jitter)}`]
-}
-
-function rejectProblems(what: string, problems: readonly string[]): void {
-  if (problems.length > 0) throw new InvalidOptionsError(what, problems)
+  return [`jitter must be from 0 to 1, or 'full', but is ${shown(jitter)}`]
 }

@@ -2,6 +2,7 @@ import type { RetryAdvice } from '../delivery/delivery.ts'
 import { type ClassifiedFailure, type Classify, deliveryFailure, isFailureCode } from '../delivery/failure.ts'
 import type { OutboxEvent } from '../event/event.ts'
 import type { Clock } from '../runtime/clock.ts'
+import { functionProblem, methodsProblem, refuseProblems } from '../runtime/option-checks.ts'
 import { property, textProperty } from '../runtime/property.ts'
 import { describeError } from '../runtime/text.ts'
 import { adviceOfDatabase, adviceOfNetwork, adviceOfOwn, adviceOfValidation } from './error-kinds.ts'
@@ -31,6 +32,10 @@ const DEEPEST_CAUSE = 5
 
 /** A classifier that asks the user's own first and falls back to `classifyError`. */
 export function createClassify(clock: Clock, own?: ErrorClassifier): Classify {
+  refuseProblems('createClassify', [
+    methodsProblem('clock', clock ?? null, ['now']),
+    functionProblem('the classifier', own),
+  ])
   if (own === undefined) return (error) => classifyError(error, clock.now())
   return (error, event) => {
     const classified = classifyError(error, clock.now())

@@ -1,5 +1,5 @@
 import type { DeliveryFailure, DeliveryOutcome, RetryAdvice, Settlement } from '../delivery/delivery.ts'
-import { deliveryFailure } from '../delivery/failure.ts'
+import { deliveryFailure, NOT_COMMITTED } from '../delivery/failure.ts'
 import type { Random } from '../runtime/random.ts'
 import type { RetryPolicy } from './retry-policy.ts'
 
@@ -16,10 +16,12 @@ const SPREAD_SHARE = 0.1
 const LONGEST_SPREAD_MS = 5_000
 
 const DONE: Settlement = { kind: 'done' }
-const DONE_BY_HANDLER: Settlement = { kind: 'done', completed: true }
 const RELEASE_NOW: Settlement = { kind: 'release', delayMs: 0 }
 
-/** What is to be written down for an attempt that ended so. Pure and total: it never throws, whatever comes in. */
+/**
+ * What is to be written down for an attempt that ended so; of one that completed its delivery in its own transaction,
+ * if that was rolled back. Pure and total: it never throws, whatever comes in.
+ */
 export function decide(
   facts: AttemptFacts,
   outcome: DeliveryOutcome,
@@ -28,7 +30,10 @@ export function decide(
 ): Settlement {
   switch (outcome.kind) {
     case 'handled':
-      return outcome.completed === true ? DONE_BY_HANDLER : DONE
+      // Asked for only if what the handler completed turns out to be rolled back.
+      return outcome.completed === true
+        ? afterFailure(facts, NOT_COMMITTED, { kind: 'by-policy' }, policy, random)
+        : DONE
     case 'interrupted':
       return RELEASE_NOW
     case 'postponed':
@@ -57,11 +62,10 @@ function afterFailure(
 }
 
 function exhausted(facts: AttemptFacts, failure: DeliveryFailure): DeliveryFailure {
-  // First, because long messages are cut at the end.
-  return deliveryFailure(
-    failure.code,
-    `No attempts left (${facts.attempt} of ${facts.maxAttempts} failed). Last: ${failure.message}`,
-  )
+  // First, because long messages are cut at the end. What happened, not how it stands: the text outlives a re-drive.
+  const what =
+    facts.attempt === 1 ? 'The only attempt failed' : `All ${facts.attempt} attempts failed, the last`
+  return deliveryFailure(failure.code, `${what} with: ${failure.message}`)
 }
 
 // A destination that answers "come back in 30 s" to a thousand deliveries must not meet all of them at second 30;

@@ -1,6 +1,7 @@
 import type { RetryAdvice } from '../delivery/delivery.ts'
 import { CommitpostError, type CommitpostErrorCode, RetryLaterError } from '../runtime/errors.ts'
-import { property, textProperty } from '../runtime/property.ts'
+import { isInstance, property, textProperty } from '../runtime/property.ts'
+import { isSqlState } from '../runtime/sql-state.ts'
 
 const BY_POLICY: RetryAdvice = { kind: 'by-policy' }
 const NEVER: RetryAdvice = { kind: 'never' }
@@ -22,14 +23,14 @@ const NEVER_CODES: ReadonlySet<CommitpostErrorCode> = new Set<CommitpostErrorCod
 
 /** Our own errors. Also by code alone: two copies of the package in one process do not share classes. */
 export function adviceOfOwn(error: unknown): RetryAdvice | null {
-  if (error instanceof RetryLaterError) return { kind: 'after', delayMs: error.afterMs }
+  if (isInstance(error, RetryLaterError)) return { kind: 'after', delayMs: error.afterMs }
   const code = textProperty(error, 'code')
   if (code === 'RETRY_LATER') {
     const afterMs = property(error, 'afterMs')
     return typeof afterMs === 'number' && afterMs >= 0 ? { kind: 'after', delayMs: afterMs } : BY_POLICY
   }
   if (code !== undefined && (NEVER_CODES as ReadonlySet<string>).has(code)) return NEVER
-  return error instanceof CommitpostError ? BY_POLICY : null
+  return isInstance(error, CommitpostError) ? BY_POLICY : null
 }
 
 const VALIDATION_NAMES: ReadonlySet<string> = new Set([
@@ -53,15 +54,13 @@ export function adviceOfValidation(error: unknown): RetryAdvice | null {
   return listsIssues ? NEVER : null
 }
 
-const SQLSTATE = /^[0-9A-Z]{5}$/
-
 /**
  * SQLSTATE of PostgreSQL (`code`) and of MySQL and MariaDB (`sqlState`). Class 22, data that does not fit, never
  * heals. Class 23, broken constraints, may: a duplicate key is often a race, and the second try then finds the row.
  */
 export function adviceOfDatabase(error: unknown): RetryAdvice | null {
   const state = textProperty(error, 'sqlState') ?? textProperty(error, 'code')
-  if (state === undefined || !SQLSTATE.test(state)) return null
+  if (!isSqlState(state)) return null
   if (state.startsWith('22')) return NEVER
   const isRetryable = /^(?:08|23|25|40|53|55|57)/.test(state)
   return isRetryable ? BY_POLICY : null

@@ -1,4 +1,5 @@
 import { InvalidOptionsError } from '../runtime/errors.ts'
+import { shown, wholeNumberProblem } from '../runtime/option-checks.ts'
 import { property } from '../runtime/property.ts'
 import { type Backoff, exponential } from './backoff.ts'
 
@@ -36,13 +37,16 @@ export function resolveRetryPolicy(options: RetryOptions = {}, what = 'retry pol
 }
 
 /** What is wrong with retry options, for a caller that collects the problems of several groups. */
-export function retryProblems(options: RetryOptions): string[] {
+export function retryProblems(options: {
+  readonly backoff?: unknown
+  readonly maxAttempts?: unknown
+}): string[] {
   const { backoff, maxAttempts = DEFAULT_MAX_ATTEMPTS } = options
   const problems: string[] = []
-  if (!Number.isInteger(maxAttempts) || maxAttempts < 1 || maxAttempts > MOST_ATTEMPTS) {
+  if (wholeNumberProblem('maxAttempts', maxAttempts, 1, MOST_ATTEMPTS) !== null) {
     problems.push(
       `maxAttempts counts attempts, the first included: it must be a whole number from 1 to ${MOST_ATTEMPTS}, ` +
-        `but is ${String(maxAttempts)}`,
+        `but is ${shown(maxAttempts)}`,
     )
   }
   if (backoff !== undefined && typeof property(backoff, 'delayMs') !== 'function') {

@@ -1,5 +1,6 @@
 import type { Settled } from '../delivery/delivery.ts'
 import type { Clock } from '../runtime/clock.ts'
+import { CommitpostError } from '../runtime/errors.ts'
 import { Outage } from '../runtime/outage.ts'
 import { textProperty } from '../runtime/property.ts'
 import type { Random } from '../runtime/random.ts'
@@ -19,6 +20,8 @@ export interface SettlerParts<Item extends Settled> {
    * all, and then what the report calls lost is not lost but done.
    */
   onSettled(batch: readonly Item[], report: SettleReport, again: boolean): void
+  /** Told, once, of a result that the database refuses. It is offered again until it is taken or not ours any more. */
+  onRefused(item: Item, error: CommitpostError): void
   /** Told of what could not be written: its leases lapse, and it will be run again. */
   onGivenUp(batch: readonly Item[], error: unknown): void
   /** Told once per outage, while the tries go on. */
@@ -29,12 +32,16 @@ export interface SettlerParts<Item extends Settled> {
 const LINGER_MS = 5
 // Without one, every abort makes an exception with a stack, which costs more than the wait it ends.
 const NO_REASON = null
+/** How soon a row that was locked or refused is tried again, at first and at last. */
+const FIRST_PAUSE_MS = 10
+const LAST_PAUSE_MS = 1_000
 /** A flush takes what has come together meanwhile, up to so many batches at once. */
 const MOST_BATCHES_AT_ONCE = 2
 
 /**
  * Writes results down in batches, one after the other and in the order they came. A batch that fails for want of a
  * connection is offered again until it is written: the handlers have done their work and must not run again for it.
+ * What is locked by a transaction that has not ended, or refused, is offered again too, later and apart from the others.
  */
 export class Settler<Item extends Settled> {
   readonly #parts: SettlerParts<Item>
@@ -44,6 +51,12 @@ export class Settler<Item extends Settled> {
   #urgent = false
   #flushing = 0
   #lingering: AbortController | null = null
+  #postponed: Item[] = []
+  #pauseMs = FIRST_PAUSE_MS
+  #waiting: Promise<void> | null = null
+  #again: Item[] = []
+  readonly #refused = new WeakSet<Item>()
+  #finishing = false
 
   constructor(parts: SettlerParts<Item>) {
     this.#parts = parts
@@ -64,7 +77,7 @@ export class Settler<Item extends Settled> {
     this.#lingering?.abort(NO_REASON)
   }
 
-  /** Resolves when everything added so far is written or given up. */
+  /** Resolves when everything added so far is written, given up, or waits to be offered again. */
   async flush(): Promise<void> {
     this.#flushing += 1
     while (this.#running !== null) {
@@ -74,22 +87,41 @@ export class Settler<Item extends Settled> {
     this.#flushing -= 1
   }
 
+  /** Resolves when everything is written or given up; what is refused is not offered again any more. */
+  async finish(): Promise<void> {
+    this.#finishing = true
+    await this.flush()
+    while (this.#waiting !== null) {
+      await this.#waiting
+      await this.flush()
+    }
+  }
+
   #start(): void {
     if (this.#running !== null) return
     this.#running = this.#run().finally(() => {
       this.#running = null
       // Something may have come between the end of the loop and here.
-      if (this.#collected.length > 0) this.#start()
+      if (this.#collected.length + this.#again.length > 0) this.#start()
     })
   }
 
   async #run(): Promise<void> {
-    while (this.#collected.length > 0) {
-      await this.#linger()
-      this.#urgent = false
-      const batch = this.#collected.splice(0, this.#parts.batchSize * MOST_BATCHES_AT_ONCE)
-      await this.#write(batch, false)
+    while (this.#collected.length + this.#again.length > 0) {
+      if (this.#again.length > 0) await this.#writeAgain()
+      else await this.#writeCollected()
     }
+  }
+
+  async #writeCollected(): Promise<void> {
+    await this.#linger()
+    this.#urgent = false
+    await this.#write(this.#collected.splice(0, this.#parts.batchSize * MOST_BATCHES_AT_ONCE), false)
+  }
+
+  async #writeAgain(): Promise<void> {
+    await this.#write(this.#again.splice(0), false)
+    if (this.#waiting === null) this.#pauseMs = FIRST_PAUSE_MS
   }
 
   async #linger(): Promise<void> {
@@ -106,8 +138,7 @@ export class Settler<Item extends Settled> {
       try {
         const report = await this.#parts.settle(batch)
         this.#outage.succeeded()
-        this.#parts.onSettled(batch, report, isRetry)
-        return
+        return this.#written(batch, report, isRetry)
       } catch (error) {
         if (isAboutARow(error)) return this.#writeApart(batch, error)
         if (this.#parts.giveUp.aborted) return this.#parts.onGivenUp(batch, error)
@@ -117,13 +148,70 @@ export class Settler<Item extends Settled> {
     }
   }
 
+  #written(batch: readonly Item[], report: SettleReport, again: boolean): void {
+    if (report.busy.length === 0) return this.#parts.onSettled(batch, report, again)
+    const busy = new Set<Settled>(report.busy)
+    const locked = batch.filter((item) => busy.has(item))
+    if (this.#parts.giveUp.aborted) this.#parts.onGivenUp(locked, lockedError(locked))
+    else this.#postpone(locked)
+    this.#parts.onSettled(
+      batch.filter((item) => !busy.has(item)),
+      report,
+      again,
+    )
+  }
+
+  #postpone(items: readonly Item[]): void {
+    this.#postponed.push(...items)
+    this.#waiting ??= this.#offerAgain()
+  }
+
+  async #offerAgain(): Promise<void> {
+    await this.#parts.clock.sleep(this.#pauseMs, this.#parts.giveUp)
+    this.#waiting = null
+    // Longer each time, until all of them are written.
+    this.#pauseMs = Math.min(this.#pauseMs * 2, LAST_PAUSE_MS)
+    this.#again.push(...this.#postponed.splice(0))
+    this.#start()
+  }
+
   /** One row that the database refuses must not keep the others from being written: halves until it is alone. */
   async #writeApart(batch: readonly Item[], error: unknown): Promise<void> {
-    if (batch.length === 1) return this.#parts.onGivenUp(batch, error)
+    const [item] = batch
+    if (item !== undefined && batch.length === 1) return this.#refuse(item, error)
     const middle = batch.length >> 1
     await this.#write(batch.slice(0, middle), true)
     await this.#write(batch.slice(middle), true)
   }
+
+  /** Whoever had it refused, such as a trigger, may be put right; and only the next try tells whose it is by then. */
+  #refuse(item: Item, error: unknown): void {
+    const refusal = refusedError(item, error)
+    if (this.#finishing || this.#parts.giveUp.aborted) return this.#parts.onGivenUp([item], refusal)
+    if (!this.#refused.has(item)) this.#parts.onRefused(item, refusal)
+    this.#refused.add(item)
+    this.#postpone([item])
+  }
+}
+
+function lockedError(items: readonly Settled[]): CommitpostError {
+  const ids = items.map(({ delivery }) => delivery.event.eventId).join(', ')
+  return new CommitpostError(
+    'DEADLINE_EXCEEDED',
+    `The deliveries of these events are locked by transactions that did not end before the worker had to: ${ids}. ` +
+      'What such a transaction completes and commits is done; the others are delivered again when their leases lapse.',
+  )
+}
+
+function refusedError({ delivery }: Settled, error: unknown): CommitpostError {
+  const reason = textProperty(error, 'message') ?? 'it gave no reason'
+  return new CommitpostError(
+    'STORE_REFUSED',
+    `The database refuses to write down what became of event ${delivery.event.eventId}: ${reason}. ` +
+      'See which trigger or constraint on outbox_delivery does that. Once it lets the result pass, it is written; if the ' +
+      'lease lapses before, the event is delivered again. Of an ordered subscription its key waits so long.',
+    { cause: error },
+  )
 }
 
 /** SQLSTATE of data, constraints, and what a trigger raises: trying the same again cannot help. */

@@ -32,6 +32,8 @@ export interface DeadLetter {
   readonly retryCount: number
   readonly failedAt: Date
   readonly resolved: boolean
+  /** How a person closed it: sent on its way again, or settled by hand. Null while it is open. */
+  readonly resolution: 'retry' | 'resolve' | null
   readonly resolvedAt: Date | null
   readonly resolvedBy: string | null
   readonly note: string | null

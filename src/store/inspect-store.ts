@@ -1,4 +1,5 @@
 import type { DeliveryStatus } from '../delivery/delivery.ts'
+import type { OpenTransaction } from '../delivery/open-transaction.ts'
 
 /** How one subscription stands. */
 export interface SubscriptionStatus {
@@ -12,6 +13,8 @@ export interface SubscriptionStatus {
   /** Seconds since the oldest PENDING delivery was created, or null when nothing is pending. */
   readonly oldestPendingSeconds: number | null
   readonly unresolvedDeadLetters: number
+  /** While it is joining: the oldest transaction that it waits for. Null when it waits for none. */
+  readonly waitsFor: OpenTransaction | null
 }
 
 /** The read model for the command line and the demo. */

@@ -17,7 +17,8 @@ export interface PublishStore<Tx> {
   ): Promise<{ readonly inserted: number }>
   /**
    * Resolves when a transaction is open on this handle.
-   * @throws NotInTransactionError when none is: an event written now could not be atomic with anything.
+   * @throws NotInTransactionError naming the operation when none is: what is written now could not be atomic with
+   * anything.
    */
-  assertInTransaction(tx: Tx): Promise<void>
+  assertInTransaction(tx: Tx, operation?: string): Promise<void>
 }

@@ -5,7 +5,10 @@ import type { OutboxEvent } from '../event/event.ts'
 export interface ClaimRequest {
   readonly subscriptionId: number
   readonly workerId: string
-  /** At most this many. Retries that are due get at most a quarter of it, so that they never delay new events. */
+  /**
+   * At most this many. Of all claims together a quarter is for retries that are due and the rest for new events, as long
+   * as there are both: neither keeps the other from being claimed, also where one at a time is asked for.
+   */
   readonly limit: number
   readonly leaseMs: number
 }
@@ -20,6 +23,11 @@ export interface HeldLane {
 export interface LaneClaimRequest extends ClaimRequest {
   /** In the order they are to be read: the caller rotates them so that a full lane does not starve the others. */
   readonly lanes: readonly HeldLane[]
+}
+
+/** What a worker asks for when it takes suspects: of an ordered subscription, those of its lanes. */
+export interface SuspectClaimRequest extends ClaimRequest {
+  readonly lanes?: readonly HeldLane[]
 }
 
 /** A delivery of an ordered subscription, with what its runner has to know about the key. */
@@ -44,10 +52,15 @@ export interface CrashedDelivery extends NewDeadLetter {
   readonly maxAttempts: number
 }
 
-/** What settling a batch came to. For lost deliveries nothing was written: another worker has them now. */
+/** What settling a batch came to. */
 export interface SettleReport {
+  /** Nothing was written for these: another worker has them now. */
   readonly lost: readonly DeliveryKey[]
   readonly dead: readonly NewDeadLetter[]
+  /** Nothing was written for these either: their handler's own transaction, which completed them, is committed. */
+  readonly committed: readonly DeliveryKey[]
+  /** Those of the batch that are still leased but locked by a transaction that has not ended: to be offered again. */
+  readonly busy: readonly Settled[]
 }
 
 /** What one heartbeat extends: everything this worker has in hand. */
@@ -61,10 +74,13 @@ export interface HeartbeatRequest {
   readonly lanes: readonly (HeldLane & { readonly subscriptionId: number })[]
 }
 
-/** What a heartbeat could not extend: leases that lapsed and were taken by others. */
+/** What a heartbeat could not extend. */
 export interface HeartbeatReport {
+  /** Leases that lapsed, and may be others' by now. */
   readonly lostDeliveries: readonly DeliveryKey[]
   readonly lostLanes: readonly { readonly subscriptionId: number; readonly lane: number }[]
+  /** Locked by a transaction that has not ended: still leased, but for no longer than before. */
+  readonly busyDeliveries: readonly DeliveryKey[]
 }
 
 /** What was found of workers that vanished. */
@@ -72,17 +88,25 @@ export interface RecoverReport {
   /** Deliveries that went back to PENDING as suspects or for another attempt. */
   readonly returned: number
   readonly dead: readonly CrashedDelivery[]
-  /** Suspects waiting now, by subscription: each must be claimed and run alone. */
+  /** Suspects waiting now, by subscription: they are claimed and run apart from all else. */
   readonly suspects: ReadonlyMap<number, number>
+  /** Which of the subscriptions are retired, and by whom, where that is known. */
+  readonly retired: ReadonlyMap<number, string | null>
 }
 
 /** 3 TAKE and 5 WRITE DOWN, for unordered subscriptions and what both kinds share. */
 export interface QueueStore {
   /** Takes fresh deliveries and due retries under a lease. Commits at once; never blocks on another worker. */
   claim(request: ClaimRequest): Promise<readonly ClaimedDelivery[]>
-  /** Takes one suspect that is due, or null. The caller runs it with nothing beside it. */
-  claimSuspect(request: ClaimRequest & { readonly lanes?: readonly HeldLane[] }): Promise<LaneDelivery | null>
-  /** Writes down how attempts ended. Each write is guarded by the lease's token in the statement. */
+  /**
+   * Takes suspects that are due, oldest first, of an ordered subscription at most the head of each key. The caller runs
+   * them with nothing else beside them; if it vanishes, only one that was taken by itself is charged for it.
+   */
+  claimSuspects(request: SuspectClaimRequest): Promise<readonly LaneDelivery[]>
+  /**
+   * Writes down how attempts ended. Each write is guarded by the lease's token in the statement. Nobody's transaction is
+   * waited for, or for a moment only: what it has locked is reported as busy.
+   */
   settle(batch: readonly Settled[]): Promise<SettleReport>
   /** Lets parked events of these ordering keys be claimed again, because what they waited for is settled. */
   unpark(
@@ -93,7 +117,7 @@ export interface QueueStore {
   heartbeat(request: HeartbeatRequest): Promise<HeartbeatReport>
   /**
    * Returns deliveries whose lease lapsed. Safe when many workers call it at once. Counts only suspects that this worker
-   * could claim now.
+   * could claim now. Tells which of the subscriptions are retired.
    */
   recover(subscriptionIds: readonly number[], workerId?: string): Promise<RecoverReport>
   /** Forgets this worker, so that others need not wait for its lease to learn that it left. */
@@ -118,7 +142,9 @@ export interface LaneStore {
     readonly subscriptionId: number
     readonly workerId: string
     readonly leaseMs: number
-    readonly held: number
+    readonly held: readonly HeldLane[]
+    /** An earlier look may have taken lanes although its answer never came: those are taken anew. */
+    readonly unsure?: boolean
   }): Promise<TakenLanes>
   /** Takes deliveries of owned lanes in position order, skipping keys that wait for an earlier event. */
   claimLanes(request: LaneClaimRequest): Promise<readonly LaneDelivery[]>

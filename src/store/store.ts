@@ -3,14 +3,17 @@ import type { InboxStore } from './inbox-store.ts'
 import type { InspectStore } from './inspect-store.ts'
 import type { PublishStore } from './publish-store.ts'
 import type { LaneStore, QueueStore } from './queue-store.ts'
-import type { SubscriptionStore } from './subscription-store.ts'
+import type { RetireReport, RetireRequest, SubscriptionStore } from './subscription-store.ts'
 
 /** What a worker uses: connections of its own, so that handlers cannot starve its heartbeat. */
 export interface WorkerStore extends QueueStore, LaneStore, SubscriptionStore {
-  /** Throws a SchemaVersionError with the remedy when the tables are missing or of another version. */
+  /** Throws SchemaMissingError or SchemaVersionError with the remedy when the tables are missing or of another version. */
   assertReady(): Promise<void>
-  /** Calls back whenever somebody says that there may be work. Resolves once it listens. */
-  listen(onWake: () => void): Promise<WakeSubscription>
+  /**
+   * Calls back whenever somebody says that there may be work. Resolves once it listens or knows that it cannot; each
+   * time that it cannot, `onDeaf` is told why, once.
+   */
+  listen(onWake: () => void, onDeaf: (error: unknown) => void): Promise<WakeSubscription>
   /** Closes the connections. Everything asked for before has been answered. */
   close(): Promise<void>
 }
@@ -33,4 +36,9 @@ export interface OutboxStore<Tx> extends PublishStore<Tx>, InboxStore<Tx>, DeadL
   notifyWorkers(): Promise<void>
   /** Stops or resumes claims of a subscription, for every worker at once. */
   setPaused: SubscriptionStore['setPaused']
+  /**
+   * Ends a subscription: publishers make no more deliveries for it, and its name can be registered anew.
+   * @throws NotFoundError, or INVALID_STATE while workers serve it or deliveries are open, unless the request says so.
+   */
+  retireSubscription(name: string, request: RetireRequest): Promise<RetireReport>
 }

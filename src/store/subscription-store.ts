@@ -1,3 +1,4 @@
+import type { OpenTransaction } from '../delivery/open-transaction.ts'
 import type { OutboxEvent } from '../event/event.ts'
 
 /** How far order goes: not at all, per ordering key (the aggregate by default), or over the whole subscription. */
@@ -33,6 +34,26 @@ export interface RegisteredSubscription {
   readonly paused: boolean
 }
 
+/** How a subscription is to be retired, and by whom. */
+export interface RetireRequest {
+  readonly operator: string
+  readonly note: string | null
+  /** True sets open deliveries aside; false refuses while there are any. */
+  readonly discard: boolean
+  /** True retires it although a live worker serves it. */
+  readonly force: boolean
+}
+
+/** What retiring a subscription came to. */
+export interface RetireReport {
+  /** Deliveries that were open: each is DEAD now, with a dead letter that is resolved. */
+  readonly discarded: number
+  /** Dead letters from before that wait for a person still. They can be resolved, not retried. */
+  readonly unresolvedDeadLetters: number
+  /** Open deliveries that somebody had locked: each is set aside as the others were once it is let go, or is DONE. */
+  readonly locked: number
+}
+
 /** Who listens, and since when. */
 export interface SubscriptionStore {
   /** Registers or widens. Refuses a change of order or lanes with a SubscriptionConflictError. Idempotent. */
@@ -42,6 +63,8 @@ export interface SubscriptionStore {
    * returns the names still joining. Any worker may call it at any time.
    */
   advanceJoining(): Promise<readonly string[]>
+  /** The oldest transaction that a joining subscription waits for, or null when none waits. */
+  openTransaction(): Promise<OpenTransaction | null>
   /** Reads subscriptions by id, for pause and state. */
   subscriptions(ids: readonly number[]): Promise<readonly RegisteredSubscription[]>
   /** Stops or resumes claims of a subscription, for every worker at once. Recorded with the operator's name. */

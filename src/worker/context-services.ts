@@ -6,12 +6,15 @@ import { runOnce } from '../inbox/once.ts'
 import { chainedInput } from '../publish/chained.ts'
 import type { EventBus, PublishInput } from '../publish/event-bus.ts'
 import { inTransaction, type TransactionPool } from '../publish/in-transaction.ts'
+import { assertTransactionHandle } from '../publish/transaction-handle.ts'
+import { functionProblem, refuseProblems } from '../runtime/option-checks.ts'
 import { property } from '../runtime/property.ts'
 import type { InboxStore } from '../store/inbox-store.ts'
+import type { PublishStore } from '../store/publish-store.ts'
 
 /** What the context of handlers leads to. */
 export interface ContextServicesParts {
-  readonly store: InboxStore<unknown>
+  readonly store: InboxStore<unknown> & Pick<PublishStore<unknown>, 'assertInTransaction'>
   readonly bus: EventBus<Catalogue, unknown>
   /** Told that a handler has published: once it is done, there may be work. */
   onPublished(): void
@@ -21,7 +24,10 @@ export interface ContextServicesParts {
 export function createContextServices(parts: ContextServicesParts): ContextServices<ClaimedDelivery> {
   return {
     once: (event, subscription, handle, work) => once(parts, { event, subscription }, handle, work),
-    complete: (delivery, tx) => parts.store.completeInTransaction(tx, delivery),
+    complete: async (delivery, tx) => {
+      await assertTransaction(parts, tx, 'ctx.complete', 'ctx.complete(tx)')
+      await parts.store.completeInTransaction(tx, delivery)
+    },
     publish: async (event, tx, name, input) => {
       const id = await parts.bus.publish(tx, name, chainedInput(event, input as PublishInput))
       parts.onPublished()
@@ -31,15 +37,30 @@ export function createContextServices(parts: ContextServicesParts): ContextServi
 }
 
 async function once<Handle, Result>(
-  { store }: ContextServicesParts,
+  parts: ContextServicesParts,
   { event, subscription }: { readonly event: OutboxEvent; readonly subscription: string },
   handle: Handle,
   work: (tx: Handle) => Promise<Result>,
 ): Promise<Once<Result>> {
+  refuseProblems('ctx.once', [functionProblem('the work', work ?? null)])
   const key = { subscription, eventId: event.eventId }
-  if (!isPool(handle)) return runOnce(store, handle, key, () => work(handle))
+  if (!isPool(handle)) {
+    await assertTransaction(parts, handle, 'ctx.once', 'ctx.once(tx, work)')
+    return runOnce(parts.store, handle, key, () => work(handle))
+  }
   // What the pool hands out is what the work was written for: the types of ctx.once say so.
-  return inTransaction(handle, (tx) => runOnce(store, tx, key, () => work(tx as unknown as Handle)))
+  return inTransaction(handle, (tx) => runOnce(parts.store, tx, key, () => work(tx as unknown as Handle)))
+}
+
+/** A record that commits by itself would outlive an effect that fails: the retry would then skip it, for ever. */
+async function assertTransaction(
+  { store }: ContextServicesParts,
+  tx: unknown,
+  operation: string,
+  call: string,
+): Promise<void> {
+  assertTransactionHandle(tx, operation, call)
+  await store.assertInTransaction(tx, operation)
 }
 
 /** A pool connects and cannot be released; a client that was connected by hand counts no other clients. */

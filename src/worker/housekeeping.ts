@@ -2,6 +2,7 @@ import type { Observer } from '../observe/worker-events.ts'
 import { tellCrashed } from '../queue/report.ts'
 import type { SuspectQuarantine, SuspectRunner } from '../queue/suspects.ts'
 import type { Clock } from '../runtime/clock.ts'
+import { CommitpostError } from '../runtime/errors.ts'
 import { Outage } from '../runtime/outage.ts'
 import { jittered } from '../runtime/periodic.ts'
 import type { Random } from '../runtime/random.ts'
@@ -13,11 +14,13 @@ export interface KeptSubscription extends SuspectRunner {
   readonly subscriptionId: number
   readonly name: string
   wake(): void
+  /** Claims no more. Never rejects. */
+  stop(): Promise<void>
 }
 
 /** What housekeeping is made of. */
 export interface HousekeepingParts {
-  readonly store: Pick<WorkerStore, 'recover' | 'advanceJoining' | 'takeUnmatched'>
+  readonly store: Pick<WorkerStore, 'recover' | 'advanceJoining' | 'openTransaction' | 'takeUnmatched'>
   readonly subscriptions: readonly KeptSubscription[]
   readonly quarantine: SuspectQuarantine
   readonly workerId: string
@@ -30,32 +33,42 @@ export interface HousekeepingParts {
 
 const JITTER = 0.2
 const WHILE_JOINING_MS = 50
+/** Joining takes as long as the longest transaction under way: after this time somebody may want to know which. */
+const JOINING_PATIENCE_MS = 5_000
 const UNMATCHED_EVERY_MS = 5_000
 const UNMATCHED_AT_ONCE = 100
 
 /**
  * What every worker does for all of them: lets new subscriptions join, returns what vanished workers left, runs
- * suspects alone, reports events that nobody takes. Any number of workers may do it at the same time.
+ * suspects apart, reports events that nobody takes. Any number of workers may do it at the same time.
  */
 export class Housekeeping {
   readonly #parts: HousekeepingParts
   readonly #outage: Outage
   readonly #stop = new AbortController()
   #joined: () => void = () => {}
+  #notJoined: (reason: CommitpostError) => void = () => {}
+  #askWhyAtMs: number | null = null
+  #toldPid: number | null | undefined
   #suspects: Promise<void> | null = null
   #unmatchedAtMs = Number.NEGATIVE_INFINITY
+  #served: readonly KeptSubscription[]
   /** Resolves when none of this worker's subscriptions is joining any more. */
   readonly active: Promise<void>
 
   constructor(parts: HousekeepingParts) {
     this.#parts = parts
+    this.#served = parts.subscriptions
     this.#outage = new Outage({
       random: parts.random,
       onBegin: (error) => this.#failed('housekeeping', error),
     })
-    this.active = new Promise((resolve) => {
+    this.active = new Promise((resolve, reject) => {
       this.#joined = resolve
+      this.#notJoined = reject
     })
+    // Nobody may be waiting for it.
+    this.active.catch(() => {})
   }
 
   /** Runs until stopped. Never rejects. */
@@ -67,6 +80,12 @@ export class Housekeeping {
   /** Ends the loop; a suspect that is running is waited for by `run`. */
   stop(): void {
     this.#stop.abort()
+    this.#notJoined(
+      new CommitpostError(
+        'INVALID_STATE',
+        'The worker was stopped before all its subscriptions had joined. They go on joining when a worker runs again.',
+      ),
+    )
   }
 
   /** Does everything once. Returns the pause until the next round, in milliseconds. */
@@ -86,17 +105,36 @@ export class Housekeeping {
   async #advanceJoining(): Promise<boolean> {
     const { store, subscriptions } = this.#parts
     const joining = new Set(await store.advanceJoining())
-    if (subscriptions.some(({ name }) => joining.has(name))) return true
+    const own = subscriptions.map(({ name }) => name).filter((name) => joining.has(name))
+    if (own.length > 0) {
+      await this.#tellWhatItWaitsFor(own)
+      return true
+    }
+    this.#askWhyAtMs = null
+    this.#toldPid = undefined
     this.#joined()
     return false
   }
 
+  async #tellWhatItWaitsFor(joining: readonly string[]): Promise<void> {
+    const { store, clock, observer } = this.#parts
+    const nowMs = clock.monotonicMs()
+    this.#askWhyAtMs ??= nowMs + JOINING_PATIENCE_MS
+    if (nowMs < this.#askWhyAtMs) return
+    this.#askWhyAtMs = nowMs + JOINING_PATIENCE_MS
+    const waitsFor = await store.openTransaction()
+    // Once for each that stands in the way.
+    if (waitsFor === null || waitsFor.pid === this.#toldPid) return
+    this.#toldPid = waitsFor.pid
+    observer({ kind: 'joiningWaits', subscriptions: joining, waitsFor })
+  }
+
   async #recover(): Promise<void> {
-    const { store, subscriptions } = this.#parts
-    const ids = subscriptions.map(({ subscriptionId }) => subscriptionId)
-    const report = await store.recover(ids, this.#parts.workerId)
+    const ids = this.#served.map(({ subscriptionId }) => subscriptionId)
+    const report = await this.#parts.store.recover(ids, this.#parts.workerId)
     if (report.returned > 0) this.#tellRecovered(report)
-    const suspected = subscriptions.filter(
+    if (report.retired.size > 0) this.#stopServing(report.retired)
+    const suspected = this.#served.filter(
       ({ subscriptionId }) => (report.suspects.get(subscriptionId) ?? 0) > 0,
     )
     if (suspected.length === 0 || this.#suspects !== null) return
@@ -104,6 +142,16 @@ export class Housekeeping {
     this.#suspects = this.#runSuspects(suspected).finally(() => {
       this.#suspects = null
     })
+  }
+
+  #stopServing(retired: RecoverReport['retired']): void {
+    for (const subscription of this.#served) {
+      const retiredBy = retired.get(subscription.subscriptionId)
+      if (retiredBy === undefined) continue
+      this.#parts.observer({ kind: 'retired', subscription: subscription.name, retiredBy })
+      void subscription.stop()
+    }
+    this.#served = this.#served.filter(({ subscriptionId }) => !retired.has(subscriptionId))
   }
 
   async #runSuspects(runners: readonly KeptSubscription[]): Promise<void> {
@@ -119,7 +167,7 @@ export class Housekeeping {
   }
 
   #tellRecovered(report: RecoverReport): void {
-    for (const { subscriptionId, name } of this.#parts.subscriptions) {
+    for (const { subscriptionId, name } of this.#served) {
       const crashed = report.dead.filter(({ delivery }) => delivery.subscriptionId === subscriptionId)
       tellCrashed(this.#parts.observer, name, crashed)
       const dead = crashed.length

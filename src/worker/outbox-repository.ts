@@ -1,15 +1,27 @@
 import type { ClaimedDelivery, Settlement } from '../delivery/delivery.ts'
-import { deliveryFailure } from '../delivery/failure.ts'
+import { deliveryFailure, type OwnFailureCode } from '../delivery/failure.ts'
 import type { Catalogue, EventName, PayloadInput } from '../event/catalogue.ts'
 import type { EventBus } from '../publish/event-bus.ts'
-import { InvalidOptionsError, LeaseLostError } from '../runtime/errors.ts'
+import { CommitpostError, LeaseLostError } from '../runtime/errors.ts'
 import { type Ids, systemIds } from '../runtime/ids.ts'
+import {
+  functionProblem,
+  isRecord,
+  methodsProblem,
+  patternListProblem,
+  recordProblem,
+  refuseProblems,
+  shown,
+  textProblem,
+  unknownOptionProblems,
+  wholeNumberProblem,
+} from '../runtime/option-checks.ts'
 import { type Random, systemRandom } from '../runtime/random.ts'
 import type { Backoff } from '../settle/backoff.ts'
 import { decide } from '../settle/decide.ts'
-import { type RetryPolicy, resolveRetryPolicy } from '../settle/retry-policy.ts'
+import { type RetryPolicy, resolveRetryPolicy, retryProblems } from '../settle/retry-policy.ts'
 import type { WorkerStore } from '../store/store.ts'
-import { wholeNumberProblem } from './option-checks.ts'
+import { subscriptionNameProblem } from './subscription-problems.ts'
 
 /** One event as a repository sees it. */
 export interface OutboxEntry {
@@ -80,9 +92,36 @@ const MOST_AT_ONCE = 10_000
 export function createOutboxRepository<C extends Catalogue, Tx>(
   options: OutboxRepositoryOptions<C, Tx>,
 ): OutboxRepository<C, Tx> {
-  const problem = wholeNumberProblem('leaseMs', options.leaseMs, 100, 86_400_000)
-  if (problem !== null) throw new InvalidOptionsError('the outbox repository', [problem])
+  refuseProblems('the outbox repository', repositoryProblems(options))
   return new LeasingRepository(options)
+}
+
+const OPTION_NAMES: readonly (keyof OutboxRepositoryOptions<Catalogue, unknown>)[] = [
+  'outbox',
+  'store',
+  'subscription',
+  'streams',
+  'leaseMs',
+  'maxAttempts',
+  'retry',
+  'ids',
+  'random',
+]
+
+function repositoryProblems(options: unknown): readonly (string | null)[] {
+  if (!isRecord(options)) return [recordProblem('the argument', options)]
+  const { retry: backoff, maxAttempts } = options
+  return [
+    ...unknownOptionProblems(options, OPTION_NAMES),
+    methodsProblem('outbox', options['outbox'] ?? null, ['publish']),
+    methodsProblem('store', options['store'] ?? null, ['openWorker']),
+    subscriptionNameProblem(options['subscription']),
+    patternListProblem('streams', options['streams']),
+    wholeNumberProblem('leaseMs', options['leaseMs'], 100, 86_400_000),
+    ...retryProblems({ backoff, maxAttempts }),
+    methodsProblem('ids', options['ids'], ['workerId']),
+    functionProblem('random', options['random']),
+  ]
 }
 
 class LeasingRepository<C extends Catalogue, Tx> implements OutboxRepository<C, Tx> {
@@ -106,33 +145,40 @@ class LeasingRepository<C extends Catalogue, Tx> implements OutboxRepository<C, 
     })
   }
 
-  insert<Name extends EventName<C>>(tx: Tx, entry: NewOutboxEntry<C, Name>): Promise<string> {
+  async insert<Name extends EventName<C>>(tx: Tx, entry: NewOutboxEntry<C, Name>): Promise<string> {
+    refuseProblems('insert', [
+      recordProblem('the entry', entry),
+      ...(isRecord(entry) ? unknownOptionProblems(entry, ['id', 'eventType', 'aggregateId', 'payload']) : []),
+    ])
     const { eventType, aggregateId, payload, id: eventId } = entry
     return this.#options.outbox.publish(tx, eventType, { aggregateId, payload, eventId })
   }
 
   async findPending(limit: number): Promise<readonly OutboxEntry[]> {
-    const problem = wholeNumberProblem('limit', limit, 1, MOST_AT_ONCE)
-    if (problem !== null) throw new InvalidOptionsError('findPending', [problem])
+    refuseProblems('findPending', [wholeNumberProblem('limit', limit ?? null, 1, MOST_AT_ONCE)])
     const store = this.#opened()
     const subscriptionId = await this.#registered(store)
     await this.#advance(store)
     const leaseMs = this.#options.leaseMs ?? 300_000
     const request = { subscriptionId, workerId: this.#workerId, leaseMs, limit }
     const { suspects } = await store.recover([subscriptionId])
-    const suspect = (suspects.get(subscriptionId) ?? 0) > 0 ? await store.claimSuspect(request) : null
     // A suspect comes alone: if it ends the process, it is clear which it was.
-    const claimed = suspect === null ? await store.claim(request) : [suspect]
+    const suspected =
+      (suspects.get(subscriptionId) ?? 0) > 0 ? await store.claimSuspects({ ...request, limit: 1 }) : []
+    const claimed = suspected.length > 0 ? suspected : await store.claim(request)
     for (const delivery of claimed) this.#held.set(delivery.event.eventId, delivery)
     return claimed.map(toEntry)
   }
 
-  markProcessed(ids: readonly string[]): Promise<void> {
+  async markProcessed(ids: readonly string[]): Promise<void> {
+    const isList = Array.isArray(ids) && ids.every((id) => typeof id === 'string')
+    refuseProblems('markProcessed', [isList ? null : `ids must be a list of texts, but is ${shown(ids)}`])
     return this.#settle(ids, () => ({ kind: 'done' }))
   }
 
-  markFailed(id: string, reason: string): Promise<void> {
-    const failure = deliveryFailure('MARKED_FAILED', reason)
+  async markFailed(id: string, reason: string): Promise<void> {
+    refuseProblems('markFailed', [textProblem('id', id ?? null), textProblem('reason', reason ?? null)])
+    const failure = deliveryFailure('MARKED_FAILED' satisfies OwnFailureCode, reason)
     const outcome = { kind: 'failed', failure, retry: { kind: 'by-policy' } } as const
     return this.#settle([id], (delivery) => decide(delivery, outcome, this.#policy, this.#random))
   }
@@ -194,15 +240,25 @@ class LeasingRepository<C extends Catalogue, Tx> implements OutboxRepository<C, 
   ): Promise<void> {
     const held = ids.flatMap((id) => this.#held.get(id) ?? [])
     const notHeld = ids.find((id) => !this.#held.has(id))
-    const { lost } = await this.#opened().settle(
+    const { lost, busy } = await this.#opened().settle(
       held.map((delivery) => ({ delivery, settlement: settlementOf(delivery), durationMs: 0 })),
     )
-    for (const id of ids) this.#held.delete(id)
+    const locked = new Set(busy.map(({ delivery }) => delivery.event.eventId))
+    for (const id of ids) if (!locked.has(id)) this.#held.delete(id)
+    if (locked.size > 0) throw lockedError([...locked])
     const lostPositions = new Set(lost.map(({ position }) => position))
     const eventId = notHeld ?? held.find(({ position }) => lostPositions.has(position))?.event.eventId
     if (eventId === undefined) return
     throw new LeaseLostError({ eventId, subscription: this.#options.subscription })
   }
+}
+
+function lockedError(ids: readonly string[]): CommitpostError {
+  return new CommitpostError(
+    'INVALID_STATE',
+    `The deliveries of these events are locked by another transaction, so nothing was written for them: ${ids.join(', ')}. ` +
+      'They are still held: mark them again when that transaction has ended.',
+  )
 }
 
 function toEntry({ event, attempt }: ClaimedDelivery): OutboxEntry {

@@ -147,11 +147,12 @@ export class WorkerSession {
   }
 
   async #listen(): Promise<void> {
+    // Polling finds everything too, only later.
+    const onDeaf = (error: unknown): void => this.#failed('listen', error)
     try {
-      this.#listener = await this.#store.listen(() => this.wake())
+      this.#listener = await this.#store.listen(() => this.wake(), onDeaf)
     } catch (error) {
-      // Polling finds everything too, only later.
-      this.#failed('listen', error)
+      onDeaf(error)
     }
   }
 

@@ -1,17 +1,10 @@
+import { methodsProblem, refuseProblems } from '../runtime/option-checks.ts'
+import { onFirstSignal, type SignalSource } from '../runtime/signals.ts'
+
 /** What a signal stops. */
 export interface Stoppable {
   stop(): Promise<void>
 }
-
-/** The part of `process` that this needs. */
-export interface SignalSource {
-  on(signal: 'SIGTERM' | 'SIGINT', listener: (signal: NodeJS.Signals) => void): unknown
-  off(signal: 'SIGTERM' | 'SIGINT', listener: (signal: NodeJS.Signals) => void): unknown
-  exit(code: number): never | void
-}
-
-const SIGNALS = ['SIGTERM', 'SIGINT'] as const
-const EXIT_CODES = { SIGTERM: 143, SIGINT: 130 } as const
 
 /**
  * Stops the worker on the first SIGTERM or SIGINT, and ends the process on the second, as nobody will wait any longer.
@@ -22,19 +15,10 @@ export function stopOnSignals(
   onStopped: (error: unknown) => void = () => {},
   source: SignalSource = process,
 ): () => void {
-  let isStopping = false
-  const listener = (signal: NodeJS.Signals): void => {
-    if (isStopping) {
-      source.exit(signal === 'SIGINT' ? EXIT_CODES.SIGINT : EXIT_CODES.SIGTERM)
-      return
-    }
-    isStopping = true
+  refuseProblems('stopOnSignals', [methodsProblem('worker', worker ?? null, ['stop'])])
+  return onFirstSignal(source, () => {
     worker.stop().then(() => onStopped(undefined), onStopped)
-  }
-  for (const signal of SIGNALS) source.on(signal, listener)
-  return () => {
-    for (const signal of SIGNALS) source.off(signal, listener)
-  }
+  })
 }
 
 /** Starts the worker and resolves once a SIGTERM or SIGINT has stopped it. A second signal ends the process at once. */
@@ -42,6 +26,7 @@ export async function runUntilSignal(
   worker: Stoppable & { start(): Promise<void> },
   source: SignalSource = process,
 ): Promise<void> {
+  refuseProblems('runUntilSignal', [methodsProblem('worker', worker ?? null, ['start', 'stop'])])
   let takeBack: () => void = () => {}
   const stopped = new Promise<void>((resolve, reject) => {
     takeBack = stopOnSignals(

@@ -1,6 +1,15 @@
-import type { Logger } from '../observe/logger.ts'
+import { LOGGER_METHODS, type Logger } from '../observe/logger.ts'
 import type { Observer } from '../observe/worker-events.ts'
-import { oneOfProblem, unknownOptionProblems, wholeNumberProblem } from './option-checks.ts'
+import {
+  booleanProblem,
+  functionListProblem,
+  methodsProblem,
+  oneOfProblem,
+  recordProblem,
+  storedNameProblem,
+  unknownOptionProblems,
+  wholeNumberProblem,
+} from '../runtime/option-checks.ts'
 
 /** How a worker goes about its work. */
 export interface WorkerOptions {
@@ -67,7 +76,9 @@ export interface ResolvedWorkerOptions {
 
 const SHORTEST_LEASE_MS = 100
 const LONGEST_LEASE_MS = 3_600_000
-const LONGEST_DRAIN_MS = 86_400_000
+/** The longest a stop may be told to wait. */
+export const LONGEST_DRAIN_MS = 86_400_000
+const LONGEST_WORKER_ID = 200
 /** The share of a lease that is not used: for statements under way and clocks that drift. */
 const MARGIN = 0.1
 
@@ -85,18 +96,20 @@ const OPTION_NAMES: readonly (keyof WorkerOptions)[] = [
 
 /** What is wrong with a worker's options, all of it. */
 export function workerProblems(options: WorkerOptions): readonly string[] {
-  const { workerId, observers = [] } = options
+  const problem = recordProblem('the options', options)
+  if (problem !== null) return [problem]
   return [
     ...unknownOptionProblems(options, OPTION_NAMES),
     wholeNumberProblem('leaseMs', options.leaseMs, SHORTEST_LEASE_MS, LONGEST_LEASE_MS),
     wholeNumberProblem('drainMs', options.drainMs, 0, LONGEST_DRAIN_MS),
     wholeNumberProblem('housekeepingMs', options.housekeepingMs, 10, LONGEST_LEASE_MS),
     oneOfProblem('unmatched', options.unmatched, ['report', 'dead-letter']),
-    workerId === undefined || (typeof workerId === 'string' && workerId.trim() !== '')
-      ? null
-      : 'workerId must be text that is not empty',
-    observers.every((observer) => typeof observer === 'function') ? null : 'observers must be functions',
-  ].filter((problem) => problem !== null)
+    storedNameProblem('workerId', options.workerId, LONGEST_WORKER_ID),
+    functionListProblem('observers', options.observers),
+    methodsProblem('logger', options.logger, LOGGER_METHODS),
+    booleanProblem('listen', options.listen),
+    booleanProblem('handleSignals', options.handleSignals),
+  ].filter((each) => each !== null)
 }
 
 /** Fills in the defaults. The caller has seen to it that there are no problems. */

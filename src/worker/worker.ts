@@ -1,6 +1,8 @@
-import { CommitpostError } from '../runtime/errors.ts'
+import { CommitpostError, InvalidOptionsError } from '../runtime/errors.ts'
+import { recordProblem, unknownOptionProblems, wholeNumberProblem } from '../runtime/option-checks.ts'
 import { type WorkerParts, WorkerSession } from './session.ts'
 import { stopOnSignals } from './signals.ts'
+import { LONGEST_DRAIN_MS } from './worker-options.ts'
 
 /** How a worker is stopped. */
 export interface StopOptions {
@@ -20,7 +22,10 @@ export interface Worker extends AsyncDisposable {
    * when the database cannot be reached or refuses a subscription: then it can be called again.
    */
   start(): Promise<void>
-  /** Resolves when all its subscriptions have joined: ordered ones are served from then on. */
+  /**
+   * Resolves when all its subscriptions have joined: ordered ones are served from then on. Rejects when the worker is
+   * stopped before.
+   */
   active(): Promise<void>
   /**
    * Claims no more, gives back what has not started, waits for running handlers, writes everything down and leaves.
@@ -66,6 +71,8 @@ class OutboxWorker implements Worker {
   }
 
   stop(options: StopOptions = {}): Promise<void> {
+    const problems = stopProblems(options)
+    if (problems.length > 0) return Promise.reject(new InvalidOptionsError('worker.stop', problems))
     this.#stopping ??= this.#end(options.drainMs ?? this.#parts.options.drainMs)
     return this.#stopping
   }
@@ -94,6 +101,15 @@ class OutboxWorker implements Worker {
     await this.#session?.end(drainMs)
     this.#ignoreSignals()
   }
+}
+
+function stopProblems(options: StopOptions): readonly string[] {
+  const problem = recordProblem('the options', options)
+  if (problem !== null) return [problem]
+  return [
+    ...unknownOptionProblems(options, ['drainMs']),
+    wholeNumberProblem('drainMs', options.drainMs, 0, LONGEST_DRAIN_MS),
+  ].filter((each) => each !== null)
 }
 
 function stopped(): CommitpostError {

@@ -121,7 +121,7 @@ function rowOf(
   { formats, messages }: Invocation<unknown>,
 ): readonly string[] {
   const state = letter.resolved
-    ? messages.deadLetters.resolvedBy(letter.resolvedBy ?? '')
+    ? messages.deadLetters.closedBy(letter.resolution, letter.resolvedBy ?? '')
     : messages.deadLetters.open
   return [
     letter.id,

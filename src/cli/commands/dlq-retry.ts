@@ -1,6 +1,5 @@
 import { type Command, defineCommand } from '../command.ts'
-import { deadLetterOperand, operatorOption } from '../operator-options.ts'
-import { text } from '../option-spec.ts'
+import { deadLetterOperand, noteOption, operatorOption } from '../operator-options.ts'
 import { safeLine } from '../text/safe.ts'
 import { withReadyDatabase } from '../with-database.ts'
 
@@ -13,10 +12,7 @@ export const dlqRetryCommand: Command = defineCommand({
     ko: '시도 횟수 0에서 다시 시작하며 데드 레터는 해결됨이 됩니다. 다시 실패하면 새 데드 레터가 됩니다.',
   },
   operands: { id: deadLetterOperand },
-  options: {
-    operator: operatorOption,
-    note: text('TEXT', { en: 'Why: it is recorded with the act', ko: '사유입니다. 작업과 함께 기록됩니다' }),
-  },
+  options: { operator: operatorOption, note: noteOption },
   run: (invocation) =>
     withReadyDatabase(invocation, async ({ deadLetters, subscriptions }) => {
       const { values, globals, terminal, messages } = invocation

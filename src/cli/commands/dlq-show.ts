@@ -43,9 +43,11 @@ function factsOf(
   letter: DeadLetter,
   { messages, formats }: Invocation<unknown>,
 ): readonly (readonly [string, string])[] {
-  const { fields, resolvedAt, open } = messages.deadLetters
-  const resolved =
-    letter.resolvedAt === null ? open : resolvedAt(letter.resolvedBy ?? '', formats.time(letter.resolvedAt))
+  const { fields, closedBy, open } = messages.deadLetters
+  const state =
+    letter.resolvedAt === null
+      ? open
+      : `${closedBy(letter.resolution, letter.resolvedBy ?? '')}, ${formats.time(letter.resolvedAt)}`
   return [
     [fields.subscription, letter.subscription],
     [fields.event, `${letter.eventType} v${letter.schemaVersion}, ${letter.eventId}`],
@@ -56,7 +58,7 @@ function factsOf(
     [fields.failedAt, formats.time(letter.failedAt)],
     [fields.attempts, formats.count(letter.retryCount + 1)],
     [fields.error, `${letter.errorCode}: ${letter.errorMessage}`],
-    [fields.resolved, resolved],
+    [fields.state, state],
     ...(letter.note === null ? [] : [[fields.note, letter.note] as const]),
   ]
 }

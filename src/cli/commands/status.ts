@@ -41,6 +41,12 @@ function printStatus(
   }
   const rows = subscriptions.map((subscription) => rowOf(subscription, invocation))
   for (const line of renderTable(columnsOf(invocation), rows, terminal.table)) terminal.print(line)
+  for (const { name, waitsFor } of subscriptions) {
+    if (waitsFor === null) continue
+    const holder = { pid: waitsFor.pid, name: waitsFor.name === null ? null : safeLine(waitsFor.name) }
+    const age = waitsFor.seconds === null ? null : formats.age(waitsFor.seconds)
+    terminal.note(terminal.style('warning', messages.status.joiningWaits(safeLine(name), holder, age)))
+  }
   const open = subscriptions.reduce((sum, subscription) => sum + subscription.unresolvedDeadLetters, 0)
   if (open > 0) terminal.note(terminal.style('warning', messages.status.deadLettersWait(formats.count(open))))
 }

@@ -21,8 +21,8 @@ export const workerCommand: Command = defineCommand({
   operands: {},
   options: {
     config: text('FILE', {
-      en: 'The config file. Default: commitpost.config.js or commitpost.config.mjs',
-      ko: '설정 파일입니다. 기본값: commitpost.config.js 또는 commitpost.config.mjs',
+      en: 'The config file. Default: commitpost.config.js, .mjs, .ts or .mts',
+      ko: '설정 파일입니다. 기본값: commitpost.config.js, .mjs, .ts 또는 .mts',
     }),
   },
   run: async (invocation) => {

@@ -24,6 +24,8 @@ interface Order extends OrderFacts {
 
 /** How many customers take turns. See `webhookOf`: what happens to a customer's webhook depends on the number. */
 const CUSTOMERS = 50
+/** An early one, so that a short run has its dead letters too. */
+const GONE = 10
 const ROLLED_BACK_EVERY = 20
 const EXPRESS_EVERY = 10
 
@@ -54,12 +56,14 @@ export class Shop {
   }
 
   async #place(): Promise<void> {
-    this.#customers += 1
+    const customer = this.#customers + 1
+    // Who changes their mind has not been served: the next order is theirs, so no customer is missing from any run.
+    if (!this.#isDoomed()) this.#customers = customer
     const facts = {
-      customer: `customer-${this.#customers % CUSTOMERS}`,
-      amount: 1_000 * (1 + (this.#customers % 90)),
+      customer: `customer-${customer % CUSTOMERS}`,
+      amount: 1_000 * (1 + (customer % 90)),
     }
-    const isExpress = this.#customers % EXPRESS_EVERY === 0
+    const isExpress = customer % EXPRESS_EVERY === 0
     const placed = await this.#inTransaction(async (tx, publish) => {
       const { insertOrder, updateOrder } = this.#parts.statements
       const { rows } = await tx.query(insertOrder, [facts.customer, facts.amount])
@@ -85,6 +89,10 @@ export class Shop {
     next.push(order)
   }
 
+  #isDoomed(): boolean {
+    return this.#transactions % ROLLED_BACK_EVERY === 0
+  }
+
   /** One business transaction. Null when it was rolled back on purpose. */
   async #inTransaction(
     work: (
@@ -93,7 +101,7 @@ export class Shop {
     ) => Promise<Order>,
   ): Promise<Order | null> {
     const { outbox, pool, journal } = this.#parts
-    const isDoomed = this.#transactions % ROLLED_BACK_EVERY === 0
+    const isDoomed = this.#isDoomed()
     let eventIds: readonly string[] = []
     try {
       const order = await outbox.inTransaction(pool, async (tx) => {
@@ -119,6 +127,6 @@ export class Shop {
 /** What is at the other end of a customer's webhook: most answer, one in five fails at first, one in fifty is gone. */
 export function webhookOf(customer: string): 'fine' | 'flaky' | 'gone' {
   const number = Number(customer.slice('customer-'.length))
-  if (number === CUSTOMERS / 2) return 'gone'
+  if (number === GONE) return 'gone'
   return number % 5 === 1 ? 'flaky' : 'fine'
 }

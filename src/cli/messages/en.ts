@@ -33,7 +33,7 @@ export const en: Messages = {
     commands: 'Commands:',
     options: 'Options:',
     commonOptions: 'Common options:',
-    exitCodes: 'Exit codes: 0 done, 1 failed, 2 called wrongly, 130 interrupted.',
+    exitCodes: 'Exit codes: 0 done, 1 failed, 2 called wrongly, 130 or 143 ended by SIGINT or SIGTERM.',
   },
   errors: {
     title: (code) => `Error (${code}):`,
@@ -44,12 +44,15 @@ export const en: Messages = {
     invalidUrl: 'The address of the database is not a URL such as postgres://user@host:5432/name.',
     driverMissing:
       'The PostgreSQL driver is not installed. Commitpost uses the one of your project: npm install pg',
-    schemaMissing: (reason) =>
-      `The tables of Commitpost are not there (${reason}).\nCreate them with "commitpost migrate up", or name their schema with --schema.`,
     database: (code, reason) => `The database reports an error (SQLSTATE ${code}): ${reason}.`,
     unexpected: (reason) => `Something unexpected went wrong: ${reason}\nWith --debug you see where.`,
-    configNotFound: (path) => `There is no config file at ${path}. Name it with --config.`,
+    configNotFound: (path) => `There is no config file at ${path}, which --config names.`,
+    noConfig: (directory, names) =>
+      `There is no config file in ${directory}: none of ${names.join(', ')}. Make one of them, or name yours with --config.`,
     configFailed: (path, reason) => `The config file ${path} cannot be loaded: ${reason}`,
+    configTypeScript: (path, node) =>
+      `The config file ${path} is TypeScript, which Node ${node} cannot load as it is. Compile it to JavaScript and name that file with --config, ` +
+      'or use Node 22.18 or later, which loads TypeScript without enums, namespaces and parameter properties.',
     configInvalid: (path, problems) =>
       `The config file ${path} cannot be used:\n${problems.map((problem) => `- ${problem}`).join('\n')}`,
     demoSchemaExists: (schema) =>
@@ -97,6 +100,16 @@ export const en: Messages = {
     wasPaused: (subscription, operator) =>
       `Subscription "${subscription}" is paused, by ${operator}. What workers have in hand is finished.`,
     wasResumed: (subscription, operator) => `Subscription "${subscription}" goes on, resumed by ${operator}.`,
+    wasRetired: (subscription, operator, discarded) =>
+      `Subscription "${subscription}" is retired, by ${operator}. Deliveries that were open and are kept as resolved dead letters: ${discarded}.`,
+    lettersStay: (count) =>
+      `Dead letters of it that wait for a person: ${count}. They can be resolved, not retried.`,
+    lockedStay: (count) =>
+      `Deliveries of it that somebody has locked: ${count}. A worker sets them aside once they are let go.`,
+    joiningWaits: (subscription, { pid, name }, age) =>
+      `Subscription "${subscription}" is joining and waits for a transaction: ` +
+      (pid === null ? `prepared as "${name}"` : `process ${pid}${name === null ? '' : ` ("${name}")`}`) +
+      `${age === null ? '' : `, open for ${age}`}. It has joined once that one has ended.`,
   },
   deadLetters: {
     none: 'There are no such dead letters.',
@@ -111,7 +124,7 @@ export const en: Messages = {
       state: 'STATE',
     },
     open: 'open',
-    resolvedBy: (operator) => `resolved by ${operator}`,
+    closedBy: (resolution, operator) => `${resolution === 'retry' ? 'retried' : 'resolved'} by ${operator}`,
     shown: (count, total) => `${count} of ${total}.`,
     nextPage: (before) => `More: add --before ${before}`,
     fields: {
@@ -124,14 +137,13 @@ export const en: Messages = {
       failedAt: 'Failed at',
       attempts: 'Attempts',
       error: 'Error',
-      resolved: 'Resolved',
+      state: 'State',
       note: 'Note',
       headers: 'Headers',
       payload: 'Payload',
       history: 'Failed attempts',
     },
     title: (id) => `Dead letter ${id}`,
-    resolvedAt: (operator, at) => `by ${operator}, ${at}`,
     historyColumns: { attempt: '#', at: 'AT', worker: 'WORKER', took: 'TOOK', error: 'ERROR' },
     retried: (id, subscription, operator) =>
       `Dead letter ${id}: delivered again to "${subscription}" as soon as a worker is free. Recorded for ${operator}.`,
@@ -191,9 +203,9 @@ export const en: Messages = {
     all: 'all',
     equation: (subscriptions) => `published x ${subscriptions} subscriptions = delivered + pending + dead`,
     rolledBack: (transactions, deliveries) =>
-      `Rolled back on purpose: ${transactions} transactions; ${deliveries} of their events were delivered.`,
+      `Transactions rolled back on purpose: ${transactions}; events of theirs that were delivered: ${deliveries}.`,
     ledger: (entries, orders, violations) =>
-      `Ledger: ${entries} entries of ${orders} orders, ${violations} out of order.`,
+      `Ledger: entries ${entries}, orders ${orders}, out of order ${violations}.`,
     latency: (p50, p99) => `Latency, published to handled, retries left out: p50 ${p50}, p99 ${p99}.`,
     deadLetters: (count) => `Dead letters: ${count}, kept with payload and every failed attempt.`,
     verdict: { good: 'It holds.', bad: 'It does NOT hold.' },

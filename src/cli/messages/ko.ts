@@ -9,7 +9,7 @@ const REMARKS: Partial<Record<CommitpostErrorCode, string>> = {
   NOT_FOUND: '요청하신 대상이 없습니다.',
   INVALID_STATE: '지금 상태에서는 할 수 없는 작업입니다. 아무것도 바뀌지 않았습니다.',
   INVALID_OPTIONS: '옵션이 올바르지 않습니다.',
-  STORE_UNAVAILABLE: '데이터베이스를 사용할 수 없습니다.',
+  STORE_UNAVAILABLE: '데이터베이스에 연결할 수 없거나 응답이 없습니다. 잠시 후 다시 시도하십시오.',
   SUBSCRIPTION_CONFLICT: '같은 이름의 구독이 다른 설정으로 등록되어 있습니다.',
 }
 
@@ -48,7 +48,7 @@ export const ko: Messages = {
     commands: '명령:',
     options: '옵션:',
     commonOptions: '공통 옵션:',
-    exitCodes: '종료 코드: 0 성공, 1 실패, 2 잘못된 사용법, 130 중단.',
+    exitCodes: '종료 코드: 0 성공, 1 실패, 2 잘못된 사용법, 130 또는 143은 SIGINT 또는 SIGTERM으로 종료.',
   },
   errors: {
     title: (code) => `오류 (${code}):`,
@@ -59,12 +59,15 @@ export const ko: Messages = {
     invalidUrl: '데이터베이스 주소가 postgres://user@host:5432/name 형식의 URL이 아닙니다.',
     driverMissing:
       'PostgreSQL 드라이버가 설치되어 있지 않습니다. Commitpost는 프로젝트의 드라이버를 사용합니다: npm install pg',
-    schemaMissing: (reason) =>
-      `Commitpost 테이블이 없습니다 (${reason}).\n"commitpost migrate up"으로 만들거나 --schema 옵션으로 스키마를 지정하십시오.`,
     database: (code, reason) => `데이터베이스 오류입니다 (SQLSTATE ${code}): ${reason}`,
     unexpected: (reason) => `예상하지 못한 오류입니다: ${reason}\n--debug 옵션으로 위치를 볼 수 있습니다.`,
-    configNotFound: (path) => `설정 파일이 없습니다: ${path}. --config 옵션으로 지정하십시오.`,
+    configNotFound: (path) => `--config 옵션으로 지정한 설정 파일이 없습니다: ${path}`,
+    noConfig: (directory, names) =>
+      `${directory}에 설정 파일이 없습니다. 찾아본 이름: ${names.join(', ')}. 그중 하나를 만들거나 --config 옵션으로 지정하십시오.`,
     configFailed: (path, reason) => `설정 파일 ${path}을(를) 읽을 수 없습니다: ${reason}`,
+    configTypeScript: (path, node) =>
+      `설정 파일 ${path}은(는) TypeScript라서 Node ${node}에서 바로 읽을 수 없습니다. JavaScript로 컴파일한 파일을 --config로 지정하거나, ` +
+      'enum, namespace, 매개변수 속성이 없는 TypeScript를 바로 읽는 Node 22.18 이상을 사용하십시오.',
     configInvalid: (path, problems) =>
       `설정 파일 ${path}을(를) 사용할 수 없습니다:\n${problems.map((problem) => `- ${problem}`).join('\n')}`,
     demoSchemaExists: (schema) =>
@@ -112,6 +115,16 @@ export const ko: Messages = {
     wasPaused: (subscription, operator) =>
       `"${subscription}" 구독을 일시정지했습니다 (운영자: ${operator}). 이미 점유한 전달은 마저 처리합니다.`,
     wasResumed: (subscription, operator) => `"${subscription}" 구독을 재개했습니다 (운영자: ${operator}).`,
+    wasRetired: (subscription, operator, discarded) =>
+      `"${subscription}" 구독을 종료했습니다 (운영자: ${operator}). 끝나지 않아 해결된 데드 레터로 남긴 전달: ${discarded}건`,
+    lettersStay: (count) =>
+      `이 구독에 결정을 기다리는 데드 레터가 ${count}건 있습니다. 해결할 수는 있지만 다시 전달할 수는 없습니다.`,
+    lockedStay: (count) =>
+      `다른 트랜잭션이 잠근 전달이 ${count}건 있습니다. 잠금이 풀리면 워커가 해결된 데드 레터로 남깁니다.`,
+    joiningWaits: (subscription, { pid, name }, age) =>
+      `"${subscription}" 구독이 참여하려고 트랜잭션이 끝나기를 기다립니다: ` +
+      (pid === null ? `준비된 트랜잭션 "${name}"` : `프로세스 ${pid}${name === null ? '' : ` ("${name}")`}`) +
+      `${age === null ? '' : `, 열린 지 ${age}`}. 그 트랜잭션이 끝나면 참여가 끝납니다.`,
   },
   deadLetters: {
     none: '해당하는 데드 레터가 없습니다.',
@@ -126,7 +139,7 @@ export const ko: Messages = {
       state: '상태',
     },
     open: '미해결',
-    resolvedBy: (operator) => `해결됨 (${operator})`,
+    closedBy: (resolution, operator) => `${resolution === 'retry' ? '재시도함' : '해결됨'} (${operator})`,
     shown: (count, total) => `전체 ${total}건 중 ${count}건입니다.`,
     nextPage: (before) => `다음: --before ${before} 옵션을 추가하십시오.`,
     fields: {
@@ -139,14 +152,13 @@ export const ko: Messages = {
       failedAt: '실패 시각',
       attempts: '시도',
       error: '오류',
-      resolved: '해결됨',
+      state: '상태',
       note: '메모',
       headers: '헤더',
       payload: '페이로드',
       history: '실패한 시도',
     },
     title: (id) => `데드 레터 ${id}`,
-    resolvedAt: (operator, at) => `${operator}, ${at}`,
     historyColumns: { attempt: '#', at: '시각', worker: '워커', took: '소요', error: '오류' },
     retried: (id, subscription, operator) =>
       `데드 레터 ${id}: 워커가 준비되는 대로 "${subscription}" 구독에 다시 전달합니다. 운영자 ${operator}(으)로 기록했습니다.`,

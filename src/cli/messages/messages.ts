@@ -1,4 +1,5 @@
 import type { CommitpostErrorCode } from '../../runtime/errors.ts'
+import type { DeadLetter } from '../../store/dead-letter-store.ts'
 import type { Localized } from '../language.ts'
 
 /** Everything the program says. Each language has all of it: a sentence left out does not compile. */
@@ -51,11 +52,14 @@ export interface ErrorMessages {
   readonly refused: (address: string, reason: string) => string
   readonly invalidUrl: string
   readonly driverMissing: string
-  readonly schemaMissing: (reason: string) => string
   readonly database: (code: string, reason: string) => string
   readonly unexpected: (reason: string) => string
   readonly configNotFound: (path: string) => string
+  /** Without --config, files of these names are looked for. */
+  readonly noConfig: (directory: string, names: readonly string[]) => string
   readonly configFailed: (path: string, reason: string) => string
+  /** For a config in TypeScript that this Node cannot load. */
+  readonly configTypeScript: (path: string, node: string) => string
   readonly configInvalid: (path: string, problems: readonly string[]) => string
   readonly demoSchemaExists: (schema: string) => string
 }
@@ -72,7 +76,7 @@ export interface MigrateMessages {
   readonly advice: Readonly<Record<'missing' | 'behind' | 'ahead', string>>
 }
 
-/** `status`, `pause` and `resume`. */
+/** `status`, `pause`, `resume` and `retire`. */
 export interface StatusMessages {
   readonly events: (count: string) => string
   readonly noSubscriptions: string
@@ -97,6 +101,17 @@ export interface StatusMessages {
   readonly deadLettersWait: (count: string) => string
   readonly wasPaused: (subscription: string, operator: string) => string
   readonly wasResumed: (subscription: string, operator: string) => string
+  readonly wasRetired: (subscription: string, operator: string, discarded: string) => string
+  readonly lettersStay: (count: string) => string
+  readonly lockedStay: (count: string) => string
+  /** `who` is a process or a prepared transaction, `age` how long it has been open, where that is known. */
+  readonly joiningWaits: (subscription: string, who: TransactionHolder, age: string | null) => string
+}
+
+/** Who has a transaction open: a server process, or nobody any more (a prepared transaction). */
+export interface TransactionHolder {
+  readonly pid: number | null
+  readonly name: string | null
 }
 
 /** `dlq`. */
@@ -109,7 +124,8 @@ export interface DeadLetterMessages {
     >
   >
   readonly open: string
-  readonly resolvedBy: (operator: string) => string
+  /** How a dead letter was closed, and by whom. */
+  readonly closedBy: (resolution: DeadLetter['resolution'], operator: string) => string
   readonly shown: (count: string, total: string) => string
   readonly nextPage: (before: string) => string
   readonly fields: Readonly<
@@ -123,7 +139,7 @@ export interface DeadLetterMessages {
       | 'failedAt'
       | 'attempts'
       | 'error'
-      | 'resolved'
+      | 'state'
       | 'note'
       | 'headers'
       | 'payload'
@@ -132,7 +148,6 @@ export interface DeadLetterMessages {
     >
   >
   readonly title: (id: string) => string
-  readonly resolvedAt: (operator: string, at: string) => string
   readonly historyColumns: Readonly<Record<'attempt' | 'at' | 'worker' | 'took' | 'error', string>>
   readonly retried: (id: string, subscription: string, operator: string) => string
   readonly resolved: (id: string, operator: string) => string

@@ -11,16 +11,17 @@ const probeSql = 'lock table pg_catalog.pg_settings in access share mode'
  * Resolves when a transaction is open on this client. Free where the client knows (recent versions of `pg`), otherwise
  * one statement.
  */
-export async function assertInTransaction(tx: Transaction): Promise<void> {
+export async function assertInTransaction(tx: Transaction, operation = 'publish'): Promise<void> {
+  if (typeof property(tx, 'query') !== 'function') throw new NotInTransactionError(operation)
   switch (reportedStatus(tx)) {
     case 'T':
       return
     case 'I':
-      throw new NotInTransactionError('publish')
+      throw new NotInTransactionError(operation)
     case 'E':
-      throw abortedTransaction()
+      throw abortedTransaction(operation)
     default:
-      await probe(tx)
+      await probe(tx, operation)
   }
 }
 
@@ -32,22 +33,22 @@ function reportedStatus(tx: Transaction): unknown {
   return typeof method === 'function' ? method.call(tx) : undefined
 }
 
-async function probe(tx: Transaction): Promise<void> {
+async function probe(tx: Transaction, operation: string): Promise<void> {
   try {
     await tx.query(probeSql, [])
   } catch (cause) {
     const code = driverErrorOf(cause)?.code
-    if (code === '25P01') throw new NotInTransactionError('publish', { cause })
-    if (code === '25P02') throw abortedTransaction({ cause })
+    if (code === '25P01') throw new NotInTransactionError(operation, { cause })
+    if (code === '25P02') throw abortedTransaction(operation, { cause })
     throw cause
   }
 }
 
-/** The error for a publish in a transaction that can only be rolled back. */
-export function abortedTransaction(options?: ErrorOptions): CommitpostError {
+/** The error for an operation in a transaction that can only be rolled back. */
+export function abortedTransaction(operation: string, options?: ErrorOptions): CommitpostError {
   return new CommitpostError(
     'TRANSACTION_ABORTED',
-    'publish was called in a transaction that has already failed: an earlier statement was refused, so that nothing ' +
+    `${operation} was called in a transaction that has already failed: an earlier statement was refused, so that nothing ` +
       'in it can be committed. Roll it back and run it again; put a savepoint around what may fail.',
     options,
   )

@@ -1,103 +1,189 @@
-import type { Lease } from '../../delivery/delivery.ts'
 import type { LaneClaimRequest, LaneDelivery } from '../queue-store.ts'
-import { byPosition } from './claim.ts'
-import { type PgPool, type RawRow, rawQuery, withClient } from './client.ts'
-import { leaseOf, RETURNING_CLAIMED, selectClaimed, toClaimedDelivery, wasHeld } from './event-row.ts'
+import { type PgPool, rawQuery, withClient } from './client.ts'
+import { RETURNING_CLAIMED, selectClaimed, toDeliveries } from './event-row.ts'
+import { FRESH_POSITION } from './fresh-position.ts'
 import { type QuotedSchema, sequenceName } from './identifiers.ts'
-import { ownedLanes } from './lane-sql.ts'
+import { LEASE_OF_LANES, ownedLanes, tryLock } from './lane-sql.ts'
 import type { LowWaterBound } from './low-water.ts'
 
 // Held rows (retries) run as long as nothing earlier of their key still waits, unless that is due at the same instant:
-// the limit cuts by due time, and must not leave out one of a key and take a later one. The scalar sub-select stays
-// what it is; an EXISTS might become a join whose order the planner gets wrong. The time is a sub-select because a
-// volatile function is no bound for an index.
+// the limit cuts by due time, and must not leave out one of a key and take a later one. Each row looks at the one just
+// before it on its key; what stops one stops those behind it too. The scalar sub-select stays what it is; a join might
+// be put into an order that reads everything. The time is a sub-select because a volatile function is no bound for an
+// index.
+// A row of a key that an earlier look found locked ($10) is neither blocked nor free to be taken, but null.
 const dueRows = (schema: QuotedSchema): string => `
-    select r.tid, r.id from mine m
-     cross join lateral (
-       select d.ctid as tid, d.id from ${schema}.outbox_delivery d
-        where d.subscription_id = $1 and d.lane = m.lane and d.status = 'PENDING' and d.held and not d.suspect
-          and d.next_retry_at <= (select clock_timestamp())
-          and (select h.id from ${schema}.outbox_delivery h
-                where h.subscription_id = $1 and h.lane = d.lane and h.ordering_key = d.ordering_key and h.held
-                  and h.id < d.id
-                  and (h.status = 'DEAD' or h.suspect or h.next_retry_at <> d.next_retry_at)
-                limit 1) is null
-        order by d.next_retry_at, d.id
-        limit greatest($3 / 4, 1)) r
-     limit greatest($3 / 4, 1)`
+    select s.tid, s.version, s.id, s.key,
+           case when s.key = any ($10::text[]) then null else
+           coalesce(bool_or(s.waits) over (partition by s.key, s.due_at order by s.id), false) end as blocked
+      from (
+        select row_number() over () as n, r.* from mine m
+         cross join lateral (
+           select d.ctid as tid, d.xmin as version, d.id, d.ordering_key as key, d.next_retry_at as due_at,
+                  (select h.status = 'DEAD' or h.suspect or h.next_retry_at <> d.next_retry_at
+                     from ${schema}.outbox_delivery h
+                    where h.subscription_id = $1 and h.lane = d.lane and h.ordering_key = d.ordering_key and h.held
+                      and h.id < d.id
+                    order by h.id desc
+                    limit 1) as waits
+             from ${schema}.outbox_delivery d
+            where d.subscription_id = $1 and d.lane = m.lane and d.status = 'PENDING' and d.held and not d.suspect
+              and d.next_retry_at <= (select clock_timestamp())
+            order by d.next_retry_at, d.id
+            limit $8) r
+         limit $8) s
+     order by s.n`
 
+// While the subscription is being widened, an event whose transaction had not ended at the last sweep waits for the
+// next: an earlier one of its key may have no delivery yet. What another server wrote, before a backup was restored here,
+// has ended.
 const freshRows = (schema: QuotedSchema): string => `
-    select r.tid, r.blocked from mine m
+    select r.* from mine m
      cross join lateral (
-       select d.ctid as tid,
+       select d.ctid as tid, d.xmin as version, d.id, d.ordering_key as key,
+              case when d.ordering_key = any ($10::text[]) then null else
               (select h.id from ${schema}.outbox_delivery h
                 where h.subscription_id = $1 and h.lane = d.lane and h.ordering_key = d.ordering_key and h.held
                   and h.id < d.id
-                limit 1) is not null as blocked
+                limit 1) is not null end as blocked
          from ${schema}.outbox_delivery d
         where d.subscription_id = $1 and d.lane = m.lane and d.status = 'PENDING' and not d.held
-          and d.id >= (select low_water from open)
-        order by d.id
-        limit greatest($3 - (select count(*) from due), 0)) r
-     limit greatest($3 - (select count(*) from due), 0)`
+          and ${FRESH_POSITION} >= (select low_water from open)
+          and ${FRESH_POSITION} <= (select served_to from open)
+          and case when (select swept from open) is null then true
+                   else (select pg_visible_in_snapshot(e.xid, (select swept from open))
+                             or e.xid >= (select unknown_xid from open)
+                           from ${schema}.outbox_event e where e.event_id = d.event_id) end
+        order by ${FRESH_POSITION}
+        limit greatest($8 - (select count(*) from due_first), 0)) r
+     limit greatest($8 - (select count(*) from due_first), 0)`
 
-// A row's lease never outlives its lane's: it takes the lane's time. A fresh row of a key that has held rows is parked
-// behind them: it leaves the index of fresh rows, so that a blocked key is met once and not at every claim.
+// Retries have their share first, then new events, then retries again if there is room left.
+const wantedRows = `
+    select tid, version, id, key, true as was_held, false as blocked from due_first
+    union all
+    (select tid, version, id, key, false, false from fresh where not blocked
+      limit greatest($3 - (select count(*) from due_first), 0))
+    union all
+    (select tid, version, id, key, true, false from due where not blocked
+     offset (select count(*) from due_first)
+      limit greatest($3 - (select count(*) from due_first) - (select count(*) from fresh where not blocked), 0))
+    union all
+    select tid, version, id, key, true, true from due where blocked
+    union all
+    select tid, version, id, key, false, true from fresh where blocked`
+
+// While the lanes are locked nothing is waited for: a person who holds one row must not stop the heartbeat, and with it
+// all else. Nothing later of its key may pass a row that could not be locked.
+const takenRows = `
+       select t.tid from tried t
+        where t.got and not t.blocked
+          and ((select bool_and(got) from tried)
+               or (select s.id from tried s
+                    where not s.got and not s.blocked and s.key = t.key and s.id < t.id
+                    limit 1) is null)`
+
+/** Said with what was taken when something else was locked. */
+const STOPPED = 'stopped'
+
+// A row of a key that waits for an earlier one is parked behind it: it leaves the indexes of what is fresh and of what is
+// due, so that a blocked key is met once and not at every claim.
 const claimLanesSql = (schema: QuotedSchema): string => `
   with open as materialized (
-    select s.id, case when s.generation = $7 then $6::bigint else 0 end as low_water
+    select s.id, case when s.generation = $7 then $6::bigint else 0 end as low_water,
+           coalesce(s.served_to, 9223372036854775807) as served_to,
+           case when s.served_to is not null then s.joined_snapshot end as swept,
+           case when pg_snapshot_xmax(s.joined_snapshot) <= pg_snapshot_xmax(pg_current_snapshot())
+                then pg_snapshot_xmax(pg_current_snapshot()) end as unknown_xid
       from ${schema}.outbox_subscription s
-     where s.id = $1 and s.paused_at is null and s.state = 'active'
+     where s.id = $1 and s.paused_at is null and (s.state = 'active' or s.served_to is not null)
   ),
   lease as materialized (select nextval(${sequenceName(schema, 'outbox_lease_token')}) as token),
   mine as materialized (${ownedLanes(schema, { worker: '$2', lanes: '$4', epochs: '$5' })}),
   due as materialized (${dueRows(schema)}),
+  due_first as materialized (select * from due where not blocked limit $9),
   fresh as materialized (${freshRows(schema)}),
+  tried as materialized (${tryLock(schema, `(${wantedRows})`)}),
   parked as (
     update ${schema}.outbox_delivery d
        set held = true, next_retry_at = 'infinity', updated_at = clock_timestamp()
-     where d.ctid = any (array(select tid from fresh where blocked))
+     where d.ctid = any (array(select tid from tried where got and blocked))
     returning 1
   ),
   updated as (
     update ${schema}.outbox_delivery d
        set status = 'PROCESSING', held = false, next_retry_at = null, attempt_count = d.attempt_count + 1,
            last_attempt_at = clock_timestamp(), updated_at = clock_timestamp(), locked_by = $2,
-           locked_until = (select m.until from mine m where m.lane = d.lane),
+           locked_until = ${LEASE_OF_LANES},
            lease_token = (select token from lease)
-     where d.ctid = any (array(select tid from due) || array(select tid from fresh where not blocked))
+     where d.ctid = any (array(${takenRows}))
     returning ${RETURNING_CLAIMED}
   ),
   claimed as (
-    select u.*, u.id in (select id from due) as was_held from updated u
+    select u.*, u.id in (select id from tried where was_held) as was_held from updated u
   )
-  ${selectClaimed(schema)}`
+  select c.packed, case when c.packed is null then l.left when l.stopped then '${STOPPED}' end
+    from (select not bool_and(t.got) as stopped,
+                 json_build_object('parked', count(*) filter (where t.got and t.blocked),
+                   'stopped', coalesce(json_agg(distinct t.key) filter (where not t.got), '[]'))::text as left
+            from tried t) l
+    left join (${selectClaimed(schema)}) c on true`
 
-/** Takes deliveries of owned lanes: runs of held ones that may go on, and fresh ones whose key waits for nothing. */
+/** How many rows a claim looks at that found nothing but rows to park, and how often it looks again. */
+const LOOKS = [1_000, 5_000, 5_000] as const
+
+/** How many it looks at when it leaves out keys of which somebody has a row locked: those rows are met every time. */
+const FARTHEST_LOOK = 20_000
+
+/** What kept a look from taking anything. */
+interface LeftOver {
+  /** How many rows wait for an earlier one of their key, and are parked now. */
+  readonly parked: number
+  /** The keys of which somebody else has a row locked. */
+  readonly stopped: readonly string[]
+}
+
+/**
+ * Takes deliveries of owned lanes: runs of held ones that may go on, and fresh ones whose key waits for nothing. Where
+ * all it sees has to wait, it parks that and looks further: what stands behind must not seem to be nothing. Where rows
+ * are locked it looks again without their keys. It always begins at the first row: where an earlier look ended is no
+ * place to go on from, because an earlier event of a key that it did not see may have come meanwhile.
+ */
 export async function claimLanes(
   pool: PgPool,
   schema: QuotedSchema,
   request: LaneClaimRequest,
   bound: LowWaterBound,
+  duePlaces: number,
 ): Promise<readonly LaneDelivery[]> {
   const { subscriptionId, workerId, limit, lanes } = request
-  const values = [
-    subscriptionId,
-    workerId,
-    limit,
-    lanes.map(({ lane }) => lane),
-    lanes.map(({ epoch }) => epoch),
-    bound.position,
-    bound.generation,
-  ]
-  const rows = await withClient(pool, (client) => rawQuery(client, claimLanesSql(schema), values))
-  const lease = leaseOf(rows, workerId)
-  if (lease === null) return []
-  return rows.map((row) => toLaneDelivery(row, subscriptionId, lease)).toSorted(byPosition)
-}
-
-/** Maps a row to a delivery with what its runner has to know about the key. */
-export function toLaneDelivery(row: RawRow, subscriptionId: number, lease: Lease): LaneDelivery {
-  const delivery = toClaimedDelivery(row, subscriptionId, lease)
-  return { ...delivery, key: row[19] ?? '', wasHeld: wasHeld(row) }
+  const taken: LaneDelivery[] = []
+  const stopped: string[] = []
+  for (const look of [limit, ...LOOKS]) {
+    const left = limit - taken.length
+    const values = [
+      subscriptionId,
+      workerId,
+      left,
+      lanes.map(({ lane }) => lane),
+      lanes.map(({ epoch }) => epoch),
+      bound.position,
+      bound.generation,
+      Math.max(left, stopped.length > 0 ? FARTHEST_LOOK : look),
+      Math.min(left, duePlaces),
+      stopped,
+    ]
+    const rows = await withClient(pool, (client) => rawQuery(client, claimLanesSql(schema), values))
+    const [packed, note] = rows[0] ?? []
+    if (typeof packed === 'string') {
+      taken.push(...toDeliveries(rows, subscriptionId, workerId))
+      if (note !== STOPPED || taken.length >= limit) break
+    } else {
+      // Where nothing was claimed, one row tells why.
+      const leftOver = JSON.parse(note as string) as LeftOver
+      if (leftOver.parked === 0 && leftOver.stopped.length === 0) break
+      stopped.push(...leftOver.stopped)
+    }
+  }
+  return taken
 }

@@ -1,3 +1,6 @@
+import { property } from '../../runtime/property.ts'
+import { sqlState } from '../../runtime/sql-state.ts'
+
 /** A row as an array of raw text values, in the order of the select list. */
 export type RawRow = readonly (string | null)[]
 
@@ -35,6 +38,11 @@ export interface PgPool {
   on?(event: 'error', listener: (error: Error) => void): unknown
 }
 
+/** Whether this can hand out clients. */
+export function isPool(value: unknown): value is PgPool {
+  return typeof property(value, 'connect') === 'function'
+}
+
 // Rows are mapped by hand: parsing every column to Date and JSON by default costs more than the rest of a claim.
 const RAW_TYPES = { getTypeParser: () => (value: string) => value }
 
@@ -70,13 +78,16 @@ export async function withClient<Result>(
   }
 }
 
+/** Opens every transaction of ours: it says what it needs, because a role may have set other defaults. */
+export const BEGIN = 'begin isolation level read committed read write'
+
 /** Runs `work` in a READ COMMITTED transaction on a client of the pool. */
 export async function withTransaction<Result>(
   pool: PgPool,
   work: (client: PgPoolClient) => Promise<Result>,
 ): Promise<Result> {
   return withClient(pool, async (client) => {
-    await client.query('begin isolation level read committed')
+    await client.query(BEGIN)
     try {
       const result = await work(client)
       await client.query('commit')
@@ -92,10 +103,4 @@ export async function withTransaction<Result>(
 export function isStatementError(error: unknown): boolean {
   const code = sqlState(error)
   return code !== null && !code.startsWith('08') && !code.startsWith('57')
-}
-
-/** The SQLSTATE of a database error, or null for anything else (a cut connection, a bug). */
-export function sqlState(error: unknown): string | null {
-  if (typeof error !== 'object' || error === null || !('code' in error)) return null
-  return typeof error.code === 'string' && /^[0-9A-Z]{5}$/.test(error.code) ? error.code : null
 }

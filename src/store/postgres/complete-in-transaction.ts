@@ -4,18 +4,21 @@ import { property, textProperty } from '../../runtime/property.ts'
 import type { Transaction } from '../transaction.ts'
 import type { QuotedSchema } from './identifiers.ts'
 
-// By primary key. The token is the guard: whoever lost the lease completes nothing. Always one row, which also names
-// the subscription for the error.
+// By primary key. The token is the guard: whoever lost the lease completes nothing. What this very transaction has
+// completed already stays so. Always one row, which also names the subscription for the error.
 const completeSql = (schema: QuotedSchema): string => `
   with done as (
     update ${schema}.outbox_delivery d
        set status = 'DONE', processed_at = clock_timestamp(), updated_at = clock_timestamp(), suspect = false,
            locked_by = null, locked_until = null, lease_token = null
      where d.subscription_id = $1::text::integer and d.lane = $2::text::smallint and d.id = $3::text::bigint
-       and d.status = 'PROCESSING' and d.lease_token = $4::text::bigint
+       and d.lease_token = $4::text::bigint
     returning 1
   )
-  select (select count(*) from done)::text as completed,
+  select ((select count(*) from done)
+          + (select count(*) from ${schema}.outbox_delivery d
+              where d.subscription_id = $1::text::integer and d.lane = $2::text::smallint and d.id = $3::text::bigint
+                and d.status = 'DONE' and d.xmin = pg_current_xact_id()::xid))::text as completed,
          (select s.name from ${schema}.outbox_subscription s where s.id = $1::text::integer) as subscription`
 
 /** Makes a delivery DONE in the handler's own transaction, if this worker still holds its lease. */

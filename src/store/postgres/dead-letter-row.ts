@@ -3,13 +3,26 @@ import { InvalidOptionsError } from '../../runtime/errors.ts'
 import type { AttemptRecord, DeadLetter, DeadLetterQuery } from '../dead-letter-store.ts'
 import type { RawRow } from './client.ts'
 import { parseHeaders } from './event-row.ts'
+import type { QuotedSchema } from './identifiers.ts'
+import { dateOf, timeColumn } from './time-column.ts'
 
-/** The columns `toDeadLetter` maps, of a row called `l`. */
-export const DEAD_LETTER_COLUMNS = `l.id, l.subscription, l.event_id, l.position, l.stream, l.event_type,
+const COLUMNS = `l.id, l.subscription, l.event_id, l.position, l.stream, l.event_type,
          l.schema_version, l.aggregate_type, l.aggregate_id, l.ordering_key, l.payload, l.headers,
-         (extract(epoch from l.occurred_at) * 1000)::float8, l.error_code, l.error_message, l.attempt_history,
-         l.retry_count, (extract(epoch from l.failed_at) * 1000)::float8, l.resolved,
-         (extract(epoch from l.resolved_at) * 1000)::float8, l.resolved_by, l.note`
+         ${timeColumn('l.occurred_at')}, l.error_code, l.error_message, l.attempt_history,
+         l.retry_count, ${timeColumn('l.failed_at')}, l.resolved,
+         ${timeColumn('l.resolved_at')}, l.resolved_by, l.note, o.action`
+
+/**
+ * The columns `toDeadLetter` maps, for the dead letters that `page` selects, newest first. The page is cut before the
+ * operator's log is looked at: that is read once for all of it.
+ */
+export const selectDeadLetters = (schema: QuotedSchema, page: string): string => `
+  with l as materialized (${page})
+  select ${COLUMNS}
+    from l
+    left join ${schema}.outbox_operator_log o
+      on l.resolved and o.action in ('retry', 'resolve') and o.target ->> 'deadLetter' = l.id::text
+   order by l.id desc`
 
 // Parameters are known when the statement is planned: a filter that is null falls away, the others may use an index.
 /** The filters of a query, over a row called `l`, as parameters 1 to 4. */
@@ -24,11 +37,11 @@ export function filterValues(query: DeadLetterQuery): readonly unknown[] {
   return [subscription, eventType, errorCode, resolved]
 }
 
-/** Maps a row of DEAD_LETTER_COLUMNS. */
+/** Maps a row of `selectDeadLetters`. */
 export function toDeadLetter(row: RawRow): DeadLetter {
   const text = (column: number): string => row[column] as string
   const optional = (column: number): string | null => row[column] ?? null
-  const resolvedAtMs = optional(19)
+  const resolvedAt = optional(19)
   return {
     id: text(0),
     subscription: text(1),
@@ -42,14 +55,15 @@ export function toDeadLetter(row: RawRow): DeadLetter {
     orderingKey: optional(9),
     payload: JSON.parse(text(10)) as JsonValue,
     headers: parseHeaders(text(11)),
-    occurredAt: new Date(Number(text(12))),
+    occurredAt: dateOf(text(12)),
     errorCode: text(13),
     errorMessage: text(14),
     attemptHistory: JSON.parse(text(15)) as readonly AttemptRecord[],
     retryCount: Number(text(16)),
-    failedAt: new Date(Number(text(17))),
+    failedAt: dateOf(text(17)),
     resolved: text(18) === 't',
-    resolvedAt: resolvedAtMs === null ? null : new Date(Number(resolvedAtMs)),
+    resolution: optional(22) as DeadLetter['resolution'],
+    resolvedAt: resolvedAt === null ? null : dateOf(resolvedAt),
     resolvedBy: optional(20),
     note: optional(21),
   }

@@ -1,4 +1,5 @@
 import { property, textProperty } from '../../runtime/property.ts'
+import { sqlState } from '../../runtime/sql-state.ts'
 
 /** What the server said about a statement it refused, whichever client passed it on. */
 export interface DriverError {
@@ -11,7 +12,6 @@ export interface DriverError {
   readonly constraint: string | null
 }
 
-const SQLSTATE = /^[0-9A-Z]{5}$/
 const LONGEST_CAUSE_CHAIN = 5
 
 /**
@@ -30,8 +30,8 @@ export function driverErrorOf(error: unknown): DriverError | null {
 }
 
 function asDriverError(error: unknown): DriverError | null {
-  const code = textProperty(error, 'code')
-  if (code === undefined || !SQLSTATE.test(code)) return null
+  const code = sqlState(error)
+  if (code === null) return null
   return {
     code,
     message: textProperty(error, 'message') ?? '',

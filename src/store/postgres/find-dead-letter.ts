@@ -1,10 +1,10 @@
 import type { DeadLetter } from '../dead-letter-store.ts'
 import { type PgPool, rawQuery, withClient } from './client.ts'
-import { DEAD_LETTER_COLUMNS, deadLetterId, toDeadLetter } from './dead-letter-row.ts'
+import { deadLetterId, selectDeadLetters, toDeadLetter } from './dead-letter-row.ts'
 import type { QuotedSchema } from './identifiers.ts'
 
-const findSql = (schema: QuotedSchema): string => `
-  select ${DEAD_LETTER_COLUMNS} from ${schema}.outbox_dead_letter l where l.id = $1`
+const findSql = (schema: QuotedSchema): string =>
+  selectDeadLetters(schema, `select l.* from ${schema}.outbox_dead_letter l where l.id = $1`)
 
 /** One dead letter, or null. */
 export async function findDeadLetter(

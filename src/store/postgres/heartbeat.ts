@@ -2,9 +2,11 @@ import type { ClaimedDelivery } from '../../delivery/delivery.ts'
 import type { HeartbeatReport, HeartbeatRequest } from '../queue-store.ts'
 import { type PgPool, rawQuery, withClient } from './client.ts'
 import type { QuotedSchema } from './identifiers.ts'
+import { tryLock } from './lane-sql.ts'
 
 // One instant for everything: a delivery of a lane is extended to the same time as its lane, so that it never outlives
 // it. A lease that has lapsed is not revived, even if nobody took it: it may have been returned meanwhile.
+// Lanes are locked by number, as claims do, and before all else: from then on nobody can take them.
 // A delivery that its handler completes in a transaction still open is locked by it: it is left alone, because one
 // handler that takes its time must not cost the worker all its leases.
 const heartbeatSql = (schema: QuotedSchema): string => `
@@ -18,38 +20,43 @@ const heartbeatSql = (schema: QuotedSchema): string => `
        set subscription_ids = excluded.subscription_ids, seen_at = clock_timestamp(), until = excluded.until
     returning 1
   ),
+  owned as materialized (
+    select l.subscription_id, l.lane
+      from (select * from unnest($6::int[], $7::smallint[], $8::bigint[]) as w(subscription_id, lane, epoch)
+             order by w.subscription_id, w.lane) w
+     cross join lateral (
+       select l.subscription_id, l.lane from ${schema}.outbox_lane l
+        where l.subscription_id = w.subscription_id and l.lane = w.lane and l.epoch = w.epoch and l.owner = $1
+          and l.until > (select now from moment)
+          for update) l
+  ),
   lanes as (
     update ${schema}.outbox_lane l
-       set until = m.until
-      from moment m, unnest($6::int[], $7::smallint[], $8::bigint[]) as w(subscription_id, lane, epoch)
-     where l.subscription_id = w.subscription_id and l.lane = w.lane and l.epoch = w.epoch and l.owner = $1
-       and l.until > m.now
+       set until = (select until from moment)
+      from owned o
+     where l.subscription_id = o.subscription_id and l.lane = o.lane
     returning l.subscription_id, l.lane
   ),
-  held as materialized (
-    select d.tid, w.subscription_id, w.lane, w.id
+  held as materialized ( -- by primary key: a lease says PROCESSING, and to say so would let outbox_delivery_leased be read
+    select d.tid, d.version, w.subscription_id, w.lane, w.id
       from moment m
      cross join unnest($9::int[], $10::smallint[], $11::bigint[], $12::bigint[]) as w(subscription_id, lane, id, token)
      cross join lateral (
-       select d.ctid as tid from ${schema}.outbox_delivery d
+       select d.ctid as tid, d.xmin as version from ${schema}.outbox_delivery d
         where d.subscription_id = w.subscription_id and d.lane = w.lane and d.id = w.id and d.lease_token = w.token
-          and d.status = 'PROCESSING' and d.locked_until > m.now
+          and d.locked_until > m.now
         offset 0) d
   ),
-  free as materialized (
-    select array(
-      select d.ctid from ${schema}.outbox_delivery d
-       where d.ctid = any (array(select tid from held)) for update skip locked) as rows
-  ),
+  tried as materialized (${tryLock(schema, 'held')}),
   extended as (
     update ${schema}.outbox_delivery d
        set locked_until = (select until from moment), updated_at = (select now from moment)
-     where d.ctid = any ((select rows from free)::tid[])
+     where d.ctid = any (array(select tid from tried where got))
     returning 1
   )
   select 'lane', subscription_id, lane, null from lanes
   union all
-  select 'delivery', subscription_id, lane, id from held
+  select case when got then 'delivery' else 'busy' end, subscription_id, lane, id from tried
   union all
   select 'worker', count(*)::int, 0, null from alive`
 
@@ -75,12 +82,16 @@ export async function heartbeat(
     deliveries.map((delivery) => delivery.lease.token),
   ]
   const rows = await withClient(pool, (client) => rawQuery(client, heartbeatSql(schema), values))
-  const extended = new Set(rows.map((row) => row.join('/')))
+  const found = new Set(rows.map((row) => row.join('/')))
+  const isBusy = (delivery: ClaimedDelivery): boolean => found.has(`busy/${keyOf(delivery)}`)
   return {
     lostLanes: lanes
-      .filter(({ subscriptionId, lane }) => !extended.has(`lane/${subscriptionId}/${lane}/`))
+      .filter(({ subscriptionId, lane }) => !found.has(`lane/${subscriptionId}/${lane}/`))
       .map(({ subscriptionId, lane }) => ({ subscriptionId, lane })),
-    lostDeliveries: deliveries.filter((delivery) => !extended.has(`delivery/${keyOf(delivery)}`)),
+    lostDeliveries: deliveries.filter(
+      (delivery) => !found.has(`delivery/${keyOf(delivery)}`) && !isBusy(delivery),
+    ),
+    busyDeliveries: deliveries.filter(isBusy),
   }
 }
 

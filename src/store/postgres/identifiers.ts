@@ -1,4 +1,5 @@
 import { InvalidOptionsError } from '../../runtime/errors.ts'
+import { shown } from '../../runtime/option-checks.ts'
 
 /** The schema Commitpost's tables live in unless told otherwise. */
 export const DEFAULT_SCHEMA = 'commitpost'
@@ -11,6 +12,9 @@ const MAX_IDENTIFIER_BYTES = 63
  * parameters.
  */
 export function quoteIdentifier(name: string): string {
+  if (typeof name !== 'string') {
+    throw new InvalidOptionsError('PostgreSQL identifier', [`a name must be text, but is ${shown(name)}`])
+  }
   const problems: string[] = []
   if (name === '') problems.push('a name must not be empty')
   if (name.includes('\0')) problems.push('a name must not contain a NUL character')
@@ -35,6 +39,11 @@ export type QuotedSchema = string & { readonly __brand: 'QuotedSchema' }
 /** Quotes the schema name once, at the door. */
 export function quoteSchema(name: string): QuotedSchema {
   return quoteIdentifier(name) as QuotedSchema
+}
+
+/** The name as a person wrote it: for messages. */
+export function plainName(schema: QuotedSchema): string {
+  return schema.slice(1, -1).replaceAll('""', '"')
 }
 
 /** A sequence of the schema as the text argument that `nextval` and `setval` take. */

@@ -1,4 +1,3 @@
-export type { Transaction as PgTransaction } from '../transaction.ts'
 export type { PgClient, PgPool, PgPoolClient } from './client.ts'
 export { DEFAULT_SCHEMA } from './identifiers.ts'
 export { type MigrateOptions, type MigrateReport, migrateUp } from './migrate.ts'

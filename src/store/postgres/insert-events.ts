@@ -2,23 +2,40 @@ import { defaultOrderingKey, type NewEvent } from '../../event/event.ts'
 import { CommitpostError, DuplicateEventError } from '../../runtime/errors.ts'
 import type { OnDuplicate } from '../publish-store.ts'
 import type { Transaction } from '../transaction.ts'
+import { arrayLiteral } from './array-literal.ts'
 import { abortedTransaction } from './assert-in-transaction.ts'
-import { driverErrorOf } from './driver-error.ts'
+import { type DriverError, driverErrorOf } from './driver-error.ts'
+import { schemaMissing } from './explained.ts'
 import type { QuotedSchema } from './identifiers.ts'
 
-// One parameter of text, so that every client can send it. Neither RETURNING nor a conflict target: both need SELECT,
-// and a publisher has no right but INSERT. A JSON null becomes an SQL null here, hence the coalesce of the payload.
-const insertEventsSql = (schema: QuotedSchema, onDuplicate: OnDuplicate): string => `
+// How what only some events of a batch have is read: see columnsOf.
+const GIVEN_TO_ALL = { key: 'e.ordering_key', sequence: 'e.sequence', occurredAt: 'e.occurred_at' }
+const WITH_GAPS = {
+  key: `substr(nullif(e.ordering_key, ''), 2)`,
+  sequence: 'nullif(e.sequence, 0)',
+  occurredAt: `nullif(e.occurred_at, '-infinity')`,
+}
+
+const NOT_UTF8 = 'this is not UTF-8'
+
+// Arrays as the database writes them, each one parameter of text, so that every client can send them. Neither RETURNING
+// nor a conflict target: both need SELECT, and a publisher has no right but INSERT.
+// Clients send UTF-8, whatever the session says of it: where a sign of three bytes arrives as three, so would all text.
+const insertEventsSql = (schema: QuotedSchema, onDuplicate: OnDuplicate, hasGaps: boolean): string => {
+  const { key, sequence, occurredAt } = hasGaps ? WITH_GAPS : GIVEN_TO_ALL
+  return `
   insert into ${schema}.outbox_event (event_id, stream, event_type, schema_version, aggregate_type, aggregate_id,
          ordering_key, sequence, payload, headers, occurred_at)
   select e.event_id, e.stream, e.event_type, e.schema_version, e.aggregate_type, e.aggregate_id,
-         e.ordering_key, e.sequence, coalesce(e.payload, 'null'), e.headers,
-         coalesce(e.occurred_at, clock_timestamp())
-    from jsonb_to_recordset($1::text::jsonb) as e(n integer, event_id uuid, stream text, event_type text,
-         schema_version integer, aggregate_type text, aggregate_id text, ordering_key text, sequence bigint,
-         payload jsonb, headers jsonb, occurred_at timestamptz)
+         ${key}, ${sequence}, e.payload, e.headers, coalesce(${occurredAt}, clock_timestamp())
+    from unnest((case when length('\u20ac') = 1 then $1::text else '${NOT_UTF8}' end)::uuid[],
+         $2::text::text[], $3::text::text[], $4::text::integer[], $5::text::text[], $6::text::text[], $7::text::text[],
+         $8::text::bigint[], $9::text::jsonb[], $10::text::jsonb[], $11::text::timestamptz[])
+         with ordinality as e(event_id, stream, event_type, schema_version, aggregate_type, aggregate_id, ordering_key,
+         sequence, payload, headers, occurred_at, n)
    order by e.n
   ${onDuplicate === 'ignore' ? 'on conflict do nothing' : ''}`
+}
 
 /** Writes events in the caller's transaction, in one statement. Positions follow the given order, see `inLockOrder`. */
 export async function insertEvents(
@@ -28,10 +45,12 @@ export async function insertEvents(
   options: { readonly onDuplicate: OnDuplicate },
 ): Promise<{ readonly inserted: number }> {
   if (events.length === 0) return { inserted: 0 }
-  const rows = inLockOrder(events).map(toJson)
   try {
-    const result = await tx.query(insertEventsSql(schema, options.onDuplicate), [`[${rows.join(',')}]`])
-    return { inserted: result.rowCount ?? events.length }
+    const hasGaps = OPTIONAL.some((isGiven) => events.some(isGiven) && !events.every(isGiven))
+    const sql = insertEventsSql(schema, options.onDuplicate, hasGaps)
+    const result = await tx.query(sql, columnsOf(inLockOrder(events), hasGaps))
+    // A client of the caller's own may tell nothing.
+    return { inserted: result?.rowCount ?? events.length }
   } catch (error) {
     throw explained(error, events, schema)
   }
@@ -53,23 +72,37 @@ function keyOf({ orderingKey, aggregateType, aggregateId }: NewEvent): string {
   return orderingKey ?? defaultOrderingKey(aggregateType, aggregateId)
 }
 
-/** The payload is JSON text already: it is put in as it is, not parsed and written again. */
-function toJson(event: NewEvent, n: number): string {
-  const columns = JSON.stringify({
-    n,
-    event_id: event.eventId,
-    stream: event.stream,
-    event_type: event.type,
-    schema_version: event.schemaVersion,
-    aggregate_type: event.aggregateType,
-    aggregate_id: event.aggregateId,
-    ordering_key: event.orderingKey,
-    // Any number asks for numbering: the database puts the right one in its place.
-    sequence: event.sequenced ? 1 : null,
-    headers: event.headers,
-    occurred_at: event.occurredAt,
-  })
-  return `${columns.slice(0, -1)},"payload":${event.payloadJson}}`
+type Test = (event: NewEvent) => boolean
+
+const hasKey: Test = ({ orderingKey }) => orderingKey !== null
+const isNumbered: Test = ({ sequenced }) => sequenced
+const hasTime: Test = ({ occurredAt }) => occurredAt !== null
+const OPTIONAL = [hasKey, isNumbered, hasTime]
+
+/**
+ * One array per column. Any number but 0 as the sequence asks for numbering: the database puts the right one in its place.
+ *
+ * No array holds a NULL, because under `array_nulls = off` that would be read as a word. What no event has is an empty
+ * array; where some have it and some not, those that have not have a value that cannot be, and since any key can be, the
+ * others have a mark before theirs.
+ */
+function columnsOf(events: readonly NewEvent[], hasGaps: boolean): string[] {
+  const mark = hasGaps ? '=' : ''
+  const optional = (isGiven: Test, textOf: (event: NewEvent) => string): string =>
+    events.some(isGiven) ? arrayLiteral(events, textOf) : '{}'
+  return [
+    arrayLiteral(events, ({ eventId }) => eventId),
+    arrayLiteral(events, ({ stream }) => stream),
+    arrayLiteral(events, ({ type }) => type),
+    arrayLiteral(events, ({ schemaVersion }) => String(schemaVersion)),
+    arrayLiteral(events, ({ aggregateType }) => aggregateType),
+    arrayLiteral(events, ({ aggregateId }) => aggregateId),
+    optional(hasKey, ({ orderingKey }) => (orderingKey === null ? '' : `${mark}${orderingKey}`)),
+    optional(isNumbered, ({ sequenced }) => (sequenced ? '1' : '0')),
+    arrayLiteral(events, ({ payloadJson }) => payloadJson),
+    arrayLiteral(events, ({ headers }) => JSON.stringify(headers)),
+    optional(hasTime, ({ occurredAt }) => occurredAt?.toISOString() ?? '-infinity'),
+  ]
 }
 
 /** What the caller can act on gets a name. All else, 40001 ("retry the transaction") included, stays as it is. */
@@ -78,15 +111,24 @@ function explained(error: unknown, events: readonly NewEvent[], schema: QuotedSc
   if (found?.code === '23505' && isPrimaryKey(found.constraint)) {
     return new DuplicateEventError(duplicateIds(found.detail ?? found.message, events), { cause: error })
   }
-  if (found?.code === '25P02') return abortedTransaction({ cause: error })
-  if (found?.code === '42P01') {
-    return new CommitpostError(
-      'SCHEMA_MISSING',
-      `Table ${schema}.outbox_event does not exist. Run \`commitpost migrate up\`, or name the right schema.`,
-      { cause: error },
-    )
-  }
-  return error
+  if (found !== null && isOfAnotherEncoding(found)) return encodingMismatch({ cause: error })
+  if (found?.code === '25P02') return abortedTransaction('publish', { cause: error })
+  return schemaMissing(error, schema) ?? error
+}
+
+/** Some encodings read our text as other characters, and others not at all. */
+function isOfAnotherEncoding({ code, message }: DriverError): boolean {
+  if (code === '22P02') return message.includes(NOT_UTF8)
+  return (code === '22021' || code === '22P05') && /encoding "(?!UTF8")/.test(message)
+}
+
+function encodingMismatch(options: ErrorOptions): CommitpostError {
+  return new CommitpostError(
+    'INVALID_STATE',
+    "Nothing was published: the client_encoding of this session is not 'UTF8', but what arrives is UTF-8, and every " +
+      'text would be stored as other characters. Find who sets it, and leave it as the driver does.',
+    options,
+  )
 }
 
 function isPrimaryKey(constraint: string | null): boolean {

@@ -2,22 +2,24 @@ import { InvalidOptionsError } from '../../runtime/errors.ts'
 import type { DeadLetter, DeadLetterQuery } from '../dead-letter-store.ts'
 import { type PgPool, rawQuery, withClient } from './client.ts'
 import {
-  DEAD_LETTER_COLUMNS,
   DEAD_LETTER_FILTER,
   deadLetterId,
   filterValues,
+  selectDeadLetters,
   toDeadLetter,
 } from './dead-letter-row.ts'
 import type { QuotedSchema } from './identifiers.ts'
 
 // Walks an index backwards: outbox_dead_letter_open where unresolved ones are asked for, else the primary key.
-const listSql = (schema: QuotedSchema): string => `
-  select ${DEAD_LETTER_COLUMNS}
-    from ${schema}.outbox_dead_letter l
-   where ${DEAD_LETTER_FILTER}
-     and ($5::bigint is null or l.id < $5)
-   order by l.id desc
-   limit $6`
+const listSql = (schema: QuotedSchema): string =>
+  selectDeadLetters(
+    schema,
+    `select l.* from ${schema}.outbox_dead_letter l
+      where ${DEAD_LETTER_FILTER}
+        and ($5::bigint is null or l.id < $5)
+      order by l.id desc
+      limit $6`,
+  )
 
 const DEFAULT_LIMIT = 50
 const MOST = 1_000

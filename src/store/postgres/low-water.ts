@@ -1,6 +1,7 @@
 import type { Clock } from '../../runtime/clock.ts'
 import { type PgPool, rawQuery, withClient } from './client.ts'
-import { type QuotedSchema } from './identifiers.ts'
+import { FRESH_POSITION } from './fresh-position.ts'
+import type { QuotedSchema } from './identifiers.ts'
 
 /** From where fresh deliveries are looked for. Good for one generation of the subscription only. */
 export interface LowWaterBound {
@@ -12,6 +13,10 @@ export interface LowWaterBound {
 export const UNBOUNDED: LowWaterBound = { position: '0', generation: 0 }
 
 const REFRESH_MS = 1_000
+// A worker that takes nothing leaves nothing dead behind to be kept off.
+const IDLE_REFRESH_MS = 30_000
+// One refresh proposes a bound and the next decides on it.
+const REFRESHES_PER_BOUND = 2
 // The bound is safe by proof; this is for rows nobody could foresee, such as a restored backup.
 const UNBOUNDED_PASS_MS = 5_000
 
@@ -29,8 +34,9 @@ const decideSql = (schema: QuotedSchema): string => `
                       select d.id from ${schema}.outbox_delivery d
                        where d.subscription_id = s.id and d.lane = l.lane::smallint
                          and d.status = 'PENDING' and not d.held
-                         and d.id >= case when s.generation = $4 then $3::bigint else 0 end and d.id <= $2
-                       order by d.id limit 1) f),
+                         and ${FRESH_POSITION} >= case when s.generation = $4 then $3::bigint else 0 end
+                         and ${FRESH_POSITION} <= $2
+                       order by ${FRESH_POSITION} limit 1) f),
                   $2::bigint + 1)
     from ${schema}.outbox_subscription s
    where s.id = $1 and s.state = 'active' and pg_snapshot_xmin(pg_current_snapshot()) > $5::text::xid8`
@@ -47,6 +53,7 @@ export class LowWater {
   #bound: LowWaterBound = UNBOUNDED
   #proposal: { readonly position: string; readonly xid: string } | null = null
   #refreshedAt = Number.NEGATIVE_INFINITY
+  #refreshesDue = REFRESHES_PER_BOUND
   #unboundedAt = 0
 
   constructor(pool: PgPool, schema: QuotedSchema, subscriptionId: number, clock: Clock) {
@@ -57,11 +64,12 @@ export class LowWater {
     this.#unboundedAt = clock.monotonicMs()
   }
 
-  /** The bound for the next claim. Refreshes it about once a second, as part of a claim that happens anyway. */
+  /** The bound for the next claim. Refreshed about once a second while there is work, with a claim. */
   async next(): Promise<LowWaterBound> {
     const now = this.#clock.monotonicMs()
-    if (now - this.#refreshedAt >= REFRESH_MS) {
+    if (now - this.#refreshedAt >= (this.#refreshesDue > 0 ? REFRESH_MS : IDLE_REFRESH_MS)) {
       this.#refreshedAt = now
+      this.#refreshesDue -= 1
       await this.#refresh()
     }
     if (now - this.#unboundedAt >= UNBOUNDED_PASS_MS) {
@@ -69,6 +77,11 @@ export class LowWater {
       return UNBOUNDED
     }
     return this.#bound
+  }
+
+  /** Takes note of what a claim brought: after nothing, the bound may stay as it is. */
+  claimed(count: number): void {
+    if (count > 0) this.#refreshesDue = REFRESHES_PER_BOUND
   }
 
   async #refresh(): Promise<void> {

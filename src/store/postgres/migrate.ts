@@ -1,5 +1,11 @@
 import { CommitpostError, SchemaVersionError } from '../../runtime/errors.ts'
-import { type PgClient, type PgPool, rawQuery, withClient, withTransaction } from './client.ts'
+import {
+  booleanProblem,
+  recordProblem,
+  refuseProblems,
+  unknownOptionProblems,
+} from '../../runtime/option-checks.ts'
+import { isPool, type PgClient, type PgPool, rawQuery, withClient, withTransaction } from './client.ts'
 import { DEFAULT_SCHEMA, type QuotedSchema, quoteSchema } from './identifiers.ts'
 import { fillIn, type Migration, readMigrations } from './migration-files.ts'
 import { bookkeepingSql, insertMigrationSql } from './migration-sql.ts'
@@ -41,7 +47,8 @@ export interface MigrateReport {
  * number of processes may call it at once; one applies, the others wait for it and find nothing to do.
  */
 export async function migrateUp(pool: PgPool, given: MigrateOptions = {}): Promise<MigrateReport> {
-  const options = { schema: DEFAULT_SCHEMA, createSchema: true, ...given }
+  refuseProblems('migrateUp', migrateProblems(pool, given))
+  const options = { schema: given.schema ?? DEFAULT_SCHEMA, createSchema: given.createSchema ?? true }
   const schema = quoteSchema(options.schema)
   const migrations = await readMigrations()
   const before = await withClient(pool, (client) => readApplied(client, schema))
@@ -58,13 +65,25 @@ export async function migrateUp(pool: PgPool, given: MigrateOptions = {}): Promi
   })
 }
 
+function migrateProblems(pool: unknown, options: MigrateOptions): readonly (string | null)[] {
+  const poolProblem = isPool(pool) ? null : 'the first argument must be a pool, such as new pg.Pool()'
+  const problem = recordProblem('the options', options)
+  if (problem !== null) return [poolProblem, problem]
+  return [
+    poolProblem,
+    // A misspelt schema would be created, and nobody would look there.
+    ...unknownOptionProblems(options, ['schema', 'createSchema']),
+    booleanProblem('createSchema', options.createSchema),
+  ]
+}
+
 /** What is left to apply. Refuses a schema that this code does not know or that was changed behind its back. */
 function pendingAfter(
   applied: readonly AppliedMigration[],
   migrations: readonly Migration[],
 ): readonly Migration[] {
   const { state, schemaVersion, codeVersion } = statusOf(applied, migrations)
-  if (state === 'ahead') throw new SchemaVersionError(schemaVersion, codeVersion)
+  if (state === 'ahead' && schemaVersion !== null) throw new SchemaVersionError(schemaVersion, codeVersion)
   const byVersion = new Map(applied.map((migration) => [migration.version, migration]))
   for (const migration of migrations) {
     const recorded = byVersion.get(migration.version)

@@ -1,4 +1,9 @@
-import { InvalidOptionsError } from '../../runtime/errors.ts'
+import {
+  recordProblem,
+  refuseProblems,
+  unknownOptionProblems,
+  wholeNumberProblem,
+} from '../../runtime/option-checks.ts'
 import { type QuotedSchema, quoteLiteral, quoteSchema } from './identifiers.ts'
 import { fillIn, type Migration, readMigrations } from './migration-files.ts'
 
@@ -27,15 +32,21 @@ export interface MigrationSqlOptions {
   readonly from?: number
 }
 
+/** As many files as four digits can number. */
+const LATEST_VERSION = 9_999
+
 /**
  * Everything `migrateUp` would do, as one SQL script for tools such as psql and Flyway. It includes the bookkeeping,
  * so that afterwards `migrateUp` and the workers find the schema current.
  */
-export async function migrationSql({ schema: name, from = 0 }: MigrationSqlOptions): Promise<string> {
+export async function migrationSql(options: MigrationSqlOptions): Promise<string> {
+  refuseProblems('migrationSql', [recordProblem('the argument', options)])
+  const { schema: name, from = 0 } = options
+  refuseProblems('migrationSql', [
+    ...unknownOptionProblems(options, ['schema', 'from']),
+    wholeNumberProblem('from', from, 0, LATEST_VERSION),
+  ])
   const schema = quoteSchema(name)
-  if (!Number.isInteger(from) || from < 0) {
-    throw new InvalidOptionsError('migrationSql', [`from must be a version, 0 or more, but is ${from}`])
-  }
   const migrations = (await readMigrations()).filter(({ version }) => version > from)
   const opening = from === 0 ? [`create schema if not exists ${schema};`, bookkeepingSql(schema)] : []
   const steps = migrations.map((migration) => stepSql(schema, migration))
@@ -49,5 +60,5 @@ function header(from: number, migrations: readonly Migration[]): string {
 
 function stepSql(schema: QuotedSchema, migration: Migration): string {
   const title = `${String(migration.version).padStart(4, '0')}_${migration.name}`
-  return `\n-- ════ ${title}\n\n${fillIn(migration.sql, schema)}${insertMigrationSql(schema, migration)}\n`
+  return `\n-- ==== ${title}\n\n${fillIn(migration.sql, schema)}${insertMigrationSql(schema, migration)}\n`
 }

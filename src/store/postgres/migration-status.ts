@@ -1,10 +1,13 @@
-import { SchemaVersionError } from '../../runtime/errors.ts'
-import { type PgClient, type PgPool, rawQuery, sqlState, withClient } from './client.ts'
-import { type QuotedSchema, quoteSchema } from './identifiers.ts'
+import { SchemaMissingError, SchemaVersionError } from '../../runtime/errors.ts'
+import { recordProblem, refuseProblems } from '../../runtime/option-checks.ts'
+import { sqlState } from '../../runtime/sql-state.ts'
+import { isPool, type PgClient, type PgPool, rawQuery, withClient } from './client.ts'
+import { DEFAULT_SCHEMA, plainName, type QuotedSchema, quoteSchema } from './identifiers.ts'
 import { type Migration, readMigrations } from './migration-files.ts'
+import { dateOf, timeColumn } from './time-column.ts'
 
 const appliedSql = (schema: QuotedSchema): string => `
-  select version, name, checksum, (extract(epoch from applied_at) * 1000)::float8
+  select version, name, checksum, ${timeColumn('applied_at')}
     from ${schema}.outbox_migration
    order by version`
 
@@ -29,18 +32,23 @@ export interface MigrationStatus {
 /** Compares schema and code. Only reads; needs SELECT on `outbox_migration`. */
 export async function migrationStatus(
   pool: PgPool,
-  options: { readonly schema: string },
+  options: { readonly schema?: string } = {},
 ): Promise<MigrationStatus> {
-  const schema = quoteSchema(options.schema)
+  refuseProblems('migrationStatus', [
+    isPool(pool) ? null : 'the first argument must be a pool, such as new pg.Pool()',
+    recordProblem('the options', options),
+  ])
+  const schema = quoteSchema(options.schema ?? DEFAULT_SCHEMA)
   const migrations = await readMigrations()
   return statusOf(await withClient(pool, (client) => readApplied(client, schema)), migrations)
 }
 
-/** Throws a SchemaVersionError, which says what to run, unless the schema is exactly the one this code needs. */
+/** Throws SchemaMissingError or SchemaVersionError, which say what to run, unless the schema is exactly the one this code needs. */
 export async function assertSchemaCurrent(pool: PgPool, schema: QuotedSchema): Promise<void> {
   const migrations = await readMigrations()
   const applied = await withClient(pool, (client) => readApplied(client, schema))
   const { state, schemaVersion, codeVersion } = statusOf(applied, migrations)
+  if (schemaVersion === null) throw new SchemaMissingError(plainName(schema))
   if (state !== 'current') throw new SchemaVersionError(schemaVersion, codeVersion)
 }
 
@@ -51,11 +59,11 @@ export async function readApplied(
 ): Promise<readonly AppliedMigration[]> {
   try {
     const rows = await rawQuery(client, appliedSql(schema), [])
-    return rows.map(([version, name, checksum, appliedAtMs]) => ({
+    return rows.map(([version, name, checksum, appliedAt]) => ({
       version: Number(version),
       name: name as string,
       checksum: checksum as string,
-      appliedAt: new Date(Number(appliedAtMs)),
+      appliedAt: dateOf(appliedAt as string),
     }))
   } catch (error) {
     if (sqlState(error) === '42P01') return []

@@ -1,26 +1,32 @@
 import type { ClaimedDelivery } from '../../delivery/delivery.ts'
 import type { NewEvent } from '../../event/event.ts'
 import { type Clock, systemClock } from '../../runtime/clock.ts'
-import { InvalidOptionsError } from '../../runtime/errors.ts'
-import { property } from '../../runtime/property.ts'
+import {
+  isRecord,
+  methodsProblem,
+  recordProblem,
+  refuseProblems,
+  unknownOptionProblems,
+} from '../../runtime/option-checks.ts'
 import type { DeadLetter, DeadLetterQuery } from '../dead-letter-store.ts'
 import type { SubscriptionStatus } from '../inspect-store.ts'
 import type { OnDuplicate } from '../publish-store.ts'
 import type { OutboxStore, WorkerStore } from '../store.ts'
-import type { RegisteredSubscription } from '../subscription-store.ts'
+import type { RegisteredSubscription, RetireReport, RetireRequest } from '../subscription-store.ts'
 import type { Transaction } from '../transaction.ts'
 import { assertInTransaction } from './assert-in-transaction.ts'
-import type { PgPool } from './client.ts'
+import { isPool, type PgPool } from './client.ts'
+import { closeDeadLetter, type DeadLetterAct } from './close-dead-letter.ts'
 import { completeInTransaction } from './complete-in-transaction.ts'
 import { countDeadLetters } from './count-dead-letters.ts'
 import { countEvents } from './count-events.ts'
+import { explained } from './explained.ts'
 import { findDeadLetter } from './find-dead-letter.ts'
 import { DEFAULT_SCHEMA, type QuotedSchema, quoteSchema } from './identifiers.ts'
 import { insertEvents } from './insert-events.ts'
 import { listDeadLetters } from './list-dead-letters.ts'
 import { recordOnce } from './record-once.ts'
-import { resolveDeadLetter } from './resolve-dead-letter.ts'
-import { retryDeadLetter } from './retry-dead-letter.ts'
+import { retire } from './retire.ts'
 import { setPaused } from './set-paused.ts'
 import { siblingPool } from './sibling-pool.ts'
 import { subscriptionStatuses } from './subscription-statuses.ts'
@@ -45,11 +51,32 @@ export interface PostgresStoreOptions {
 
 /** Keeps events and deliveries in PostgreSQL 14 or later. Opens nothing until it is used. */
 export function postgresStore(options: PostgresStoreOptions): OutboxStore<Transaction> {
-  if (typeof property(options?.pool, 'connect') !== 'function') {
-    throw new InvalidOptionsError('postgresStore', ['pool must be a pool of clients, such as new pg.Pool()'])
-  }
+  refuseProblems('postgresStore', storeProblems(options))
+  bearLostConnections(options.pool)
   const schema = quoteSchema(options.schema ?? DEFAULT_SCHEMA)
   return new PostgresStore(options.pool, schema, options.clock ?? systemClock)
+}
+
+const borne = new WeakSet<PgPool>()
+
+/** A pool tells of idle connections that broke, as in a restart of the server, and ends the process if nobody listens. */
+function bearLostConnections(pool: PgPool): void {
+  if (borne.has(pool)) return
+  borne.add(pool)
+  pool.on?.('error', () => undefined)
+}
+
+function storeProblems(options: unknown): readonly (string | null)[] {
+  if (!isRecord(options)) return [recordProblem('the argument', options)]
+  // Its properties are none of ours: one line says more than "there is no option" for each of them.
+  if (options['pool'] === undefined && isPool(options)) {
+    return ['the argument is a pool, but must be an object that holds it: postgresStore({ pool })']
+  }
+  return [
+    ...unknownOptionProblems(options, ['pool', 'schema', 'clock']),
+    isPool(options['pool']) ? null : 'pool must be a pool of clients, such as new pg.Pool()',
+    methodsProblem('clock', options['clock'], ['now', 'monotonicMs', 'sleep']),
+  ]
 }
 
 class PostgresStore implements OutboxStore<Transaction> {
@@ -71,8 +98,8 @@ class PostgresStore implements OutboxStore<Transaction> {
     return insertEvents(tx, this.#schema, events, options)
   }
 
-  assertInTransaction(tx: Transaction): Promise<void> {
-    return assertInTransaction(tx)
+  assertInTransaction(tx: Transaction, operation?: string): Promise<void> {
+    return assertInTransaction(tx, operation)
   }
 
   recordOnce(tx: Transaction, subscription: string, eventId: string): Promise<boolean> {
@@ -84,31 +111,31 @@ class PostgresStore implements OutboxStore<Transaction> {
   }
 
   listDeadLetters(query: DeadLetterQuery): Promise<readonly DeadLetter[]> {
-    return listDeadLetters(this.#pool, this.#schema, query)
+    return this.#ask('deadLetters.list', () => listDeadLetters(this.#pool, this.#schema, query))
   }
 
   countDeadLetters(query: Omit<DeadLetterQuery, 'before' | 'limit'>): Promise<number> {
-    return countDeadLetters(this.#pool, this.#schema, query)
+    return this.#ask('deadLetters.count', () => countDeadLetters(this.#pool, this.#schema, query))
   }
 
   findDeadLetter(id: string): Promise<DeadLetter | null> {
-    return findDeadLetter(this.#pool, this.#schema, id)
+    return this.#ask('deadLetters.show', () => findDeadLetter(this.#pool, this.#schema, id))
   }
 
   retryDeadLetter(id: string, operator: string, note: string | null): Promise<void> {
-    return retryDeadLetter(this.#pool, this.#schema, id, operator, note)
+    return this.#close('retry', id, operator, note)
   }
 
   resolveDeadLetter(id: string, operator: string, note: string | null): Promise<void> {
-    return resolveDeadLetter(this.#pool, this.#schema, id, operator, note)
+    return this.#close('resolve', id, operator, note)
   }
 
   subscriptionStatuses(): Promise<readonly SubscriptionStatus[]> {
-    return subscriptionStatuses(this.#pool, this.#schema)
+    return this.#ask('status', () => subscriptionStatuses(this.#pool, this.#schema))
   }
 
   countEvents(): Promise<number> {
-    return countEvents(this.#pool, this.#schema)
+    return this.#ask('countEvents', () => countEvents(this.#pool, this.#schema))
   }
 
   setPaused(
@@ -117,7 +144,13 @@ class PostgresStore implements OutboxStore<Transaction> {
     operator: string,
     note: string | null = null,
   ): Promise<RegisteredSubscription> {
-    return setPaused(this.#pool, this.#schema, name, paused, operator, note)
+    return this.#ask(paused ? 'pause' : 'resume', () =>
+      setPaused(this.#pool, this.#schema, name, paused, operator, note),
+    )
+  }
+
+  retireSubscription(name: string, request: RetireRequest): Promise<RetireReport> {
+    return this.#ask('retire', () => retire(this.#pool, this.#schema, name, request))
   }
 
   notifyWorkers(): Promise<void> {
@@ -128,5 +161,15 @@ class PostgresStore implements OutboxStore<Transaction> {
     // Whatever breaks an idle connection is met again, and reported, by the next statement.
     const connections = siblingPool(this.#pool, () => undefined)
     return new PostgresWorkerStore(connections, this.#schema, this.#clock)
+  }
+
+  #close(act: DeadLetterAct, id: string, operator: string, note: string | null): Promise<void> {
+    return this.#ask(`deadLetters.${act}`, () =>
+      closeDeadLetter(this.#pool, this.#schema, act, id, operator, note),
+    )
+  }
+
+  #ask<Result>(what: string, work: () => Promise<Result>): Promise<Result> {
+    return explained(this.#schema, what, work)
   }
 }

@@ -21,9 +21,10 @@ export function toSubscription(row: RawRow): RegisteredSubscription {
 }
 
 const byNameSql = (schema: QuotedSchema): string => `
-  select ${SUBSCRIPTION_COLUMNS} from ${schema}.outbox_subscription s where s.name = $1`
+  select ${SUBSCRIPTION_COLUMNS} from ${schema}.outbox_subscription s
+   where s.name = $1 and s.state <> 'retired'`
 
-/** One subscription by name, or null. */
+/** The subscription that has this name now, or null. */
 export async function readSubscriptionByName(
   client: PgClient,
   schema: QuotedSchema,

@@ -1,3 +1,5 @@
+import { CommitpostError } from '../../runtime/errors.ts'
+import { property } from '../../runtime/property.ts'
 import type { Transaction } from '../transaction.ts'
 import type { QuotedSchema } from './identifiers.ts'
 
@@ -16,6 +18,11 @@ export async function recordOnce(
   subscription: string,
   eventId: string,
 ): Promise<boolean> {
-  const { rows } = await tx.query(recordOnceSql(schema), [subscription, eventId])
-  return rows.length > 0
+  const rows: unknown = property(await tx.query(recordOnceSql(schema), [subscription, eventId]), 'rows')
+  if (Array.isArray(rows)) return rows.length > 0
+  throw new CommitpostError(
+    'INVALID_STATE',
+    'ctx.once cannot tell whether this event was handled before: the query method of the transaction handle must ' +
+      'resolve with { rows, rowCount }.',
+  )
 }

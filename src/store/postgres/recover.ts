@@ -20,11 +20,12 @@ const lookSql = (schema: QuotedSchema): string => `
                           where l.subscription_id = w.id and l.lane = d.lane and l.owner = $2))
                       and not exists (select 1 from ${schema}.outbox_delivery h
                                        where h.subscription_id = w.id and h.lane = d.lane
-                                         and h.ordering_key = d.ordering_key and h.held and h.id < d.id))))
+                                         and h.ordering_key = d.ordering_key and h.held and h.id < d.id)))),
+         s.state = 'retired', s.retired_by
     from unnest($1::int[]) as w(id)
     join ${schema}.outbox_subscription s on s.id = w.id`
 
-/** Returns what vanished workers left and counts the suspects that are due. */
+/** Returns what vanished workers left, counts the suspects that are due and tells what is retired. */
 export async function recover(
   pool: PgPool,
   schema: QuotedSchema,
@@ -35,9 +36,12 @@ export async function recover(
     const look = (): Promise<readonly RawRow[]> =>
       rawQuery(client, lookSql(schema), [subscriptionIds, workerId])
     const seen = await look()
-    if (!seen.some(([, lapsed]) => lapsed === 't')) return { returned: 0, dead: [], suspects: countsOf(seen) }
+    const retired = retiredOf(seen)
+    if (!seen.some(([, lapsed]) => lapsed === 't')) {
+      return { returned: 0, dead: [], suspects: countsOf(seen), retired }
+    }
     const lapsed = await returnLapsed(client, schema, subscriptionIds)
-    return { ...lapsed, suspects: countsOf(await look()) }
+    return { ...lapsed, suspects: countsOf(await look()), retired }
   })
 }
 
@@ -45,4 +49,9 @@ function countsOf(rows: readonly RawRow[]): ReadonlyMap<number, number> {
   return new Map(
     rows.filter(([, , count]) => count !== '0').map(([id, , count]) => [Number(id), Number(count)]),
   )
+}
+
+function retiredOf(rows: readonly RawRow[]): ReadonlyMap<number, string | null> {
+  const retired = rows.filter(([, , , isRetired]) => isRetired === 't')
+  return new Map(retired.map(([id, , , , by]) => [Number(id), by ?? null]))
 }

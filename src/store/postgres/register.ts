@@ -1,17 +1,15 @@
 import { SubscriptionConflictError } from '../../runtime/errors.ts'
 import type { RegisteredSubscription, SubscriptionDefinition } from '../subscription-store.ts'
+import { announceRegistration } from './announce-registration.ts'
 import { type PgClient, type PgPool, type RawRow, rawQuery, withClient, withTransaction } from './client.ts'
-import { type QuotedSchema, sequenceName } from './identifiers.ts'
+import type { QuotedSchema } from './identifiers.ts'
 import { readSubscriptionByName, SUBSCRIPTION_COLUMNS, toSubscription } from './read-subscriptions.ts'
+import { serveOn } from './serve-on.ts'
+import { streamPatterns } from './stream-patterns.ts'
+import { isWider, widen } from './widen.ts'
 
 // One registration at a time. Publishers never wait for it.
-const serialiseSql = (schema: QuotedSchema): string =>
-  `select pg_advisory_xact_lock(hashtextextended('commitpost register ' || ${sequenceName(schema, '')}, 0))`
-
-// A publisher with an older snapshot cannot see the subscription. It can see this number, because a sequence is read
-// as it is and not as it was; outbox_fan_out turns it away.
-const announceSql = (schema: QuotedSchema): string =>
-  `select setval(${sequenceName(schema, 'outbox_registry_xid')}, pg_current_xact_id()::text::bigint)`
+const serialiseSql = (schema: QuotedSchema): string => `select ${schema}.outbox_lock_registry()`
 
 const insertSql = (schema: QuotedSchema): string => `
   with added as (
@@ -27,35 +25,10 @@ const insertSql = (schema: QuotedSchema): string => `
   )
   select ${SUBSCRIPTION_COLUMNS} from added s`
 
-// What a subscription takes only grows: in a rolling deploy the old code and the new one register in turn. A wider
-// one joins again, as if it were new, for what it did not take before. One that is still joining keeps its beginning.
-const widenSql = (schema: QuotedSchema): string => `
-  update ${schema}.outbox_subscription s
-     set streams = case when s.streams is null or $2::text[] is null then null
-                        else array(select distinct unnest(s.streams || $2::text[]) order by 1) end,
-         stream_like = case when s.stream_like is null or $3::text[] is null then null
-                            else array(select distinct unnest(s.stream_like || $3::text[]) order by 1) end,
-         event_types = case when s.event_types is null or $4::text[] is null then null
-                            else array(select distinct unnest(s.event_types || $4::text[]) order by 1) end,
-         start_from = case when s.state = 'joining' then s.start_from else 'now' end,
-         start_at = case when s.state = 'joining' then s.start_at end,
-         joined_snapshot = case when s.state = 'joining' then s.joined_snapshot else pg_current_snapshot() end,
-         state = 'joining', barrier = null, swept_to = null, generation = s.generation + 1,
-         updated_at = clock_timestamp()
-   where s.name = $1
-  returning ${SUBSCRIPTION_COLUMNS}`
-
 const tuneSql = (schema: QuotedSchema): string => `
   update ${schema}.outbox_subscription s
      set max_attempts = $2, on_dead = $3, updated_at = clock_timestamp()
-   where s.name = $1 and (s.max_attempts, s.on_dead) is distinct from ($2, $3)`
-
-const isWiderSql = (schema: QuotedSchema): string => `
-  select s.state = 'retired'
-      or (s.stream_like is not null and ($2::text[] is null or not $2::text[] <@ s.stream_like))
-      or (s.event_types is not null and ($3::text[] is null or not $3::text[] <@ s.event_types))
-    from ${schema}.outbox_subscription s
-   where s.name = $1`
+   where s.name = $1 and s.state <> 'retired' and (s.max_attempts, s.on_dead) is distinct from ($2, $3)`
 
 /** Registers a subscription, or widens what it takes. Returns it as the database knows it. */
 export async function register(
@@ -69,19 +42,31 @@ export async function register(
     refuseConflict(known, definition)
     return known
   }
-  return withTransaction(pool, async (client) => {
-    await rawQuery(client, serialiseSql(schema), [])
-    const existing = await readSubscriptionByName(client, schema, definition.name)
-    if (existing === null) return insert(client, schema, definition)
-    refuseConflict(existing, definition)
-    await rawQuery(client, tuneSql(schema), [definition.name, definition.maxAttempts, definition.onDead])
-    if (!(await isWider(client, schema, definition))) return existing
-    return widen(client, schema, definition)
-  })
+  const registered = await withTransaction(pool, (client) => insertOrWiden(client, schema, definition))
+  if (registered.lanes > 0 && registered.state === 'joining') {
+    await withClient(pool, (client) => serveOn(client, schema, String(registered.id)))
+  }
+  return registered
 }
 
+async function insertOrWiden(
+  client: PgClient,
+  schema: QuotedSchema,
+  definition: SubscriptionDefinition,
+): Promise<RegisteredSubscription> {
+  await rawQuery(client, serialiseSql(schema), [])
+  const existing = await readSubscriptionByName(client, schema, definition.name)
+  if (existing === null) return insert(client, schema, definition)
+  refuseConflict(existing, definition)
+  await rawQuery(client, tuneSql(schema), [definition.name, definition.maxAttempts, definition.onDead])
+  return (await isWider(client, schema, definition)) ? widen(client, schema, definition) : existing
+}
+
+// Whoever widened it may be gone before its snapshot was taken: then it is taken now, so that what is being published at
+// this moment is not left out.
 const isUnchangedSql = (schema: QuotedSchema): string => `
-  select (s.max_attempts, s.on_dead) = ($2, $3) from ${schema}.outbox_subscription s where s.name = $1`
+  select (s.max_attempts, s.on_dead) = ($2, $3) and s.joined_snapshot is not null from ${schema}.outbox_subscription s
+   where s.name = $1 and s.state <> 'retired'`
 
 async function isUnchanged(client: PgClient, schema: QuotedSchema, definition: SubscriptionDefinition) {
   const { name, maxAttempts, onDead } = definition
@@ -89,14 +74,8 @@ async function isUnchanged(client: PgClient, schema: QuotedSchema, definition: S
   return row?.[0] === 't' && !(await isWider(client, schema, definition))
 }
 
-async function isWider(client: PgClient, schema: QuotedSchema, definition: SubscriptionDefinition) {
-  const values = [definition.name, streamPatterns(definition.streams), definition.eventTypes]
-  const [row] = await rawQuery(client, isWiderSql(schema), values)
-  return row?.[0] === 't'
-}
-
 async function insert(client: PgClient, schema: QuotedSchema, definition: SubscriptionDefinition) {
-  await rawQuery(client, announceSql(schema), [])
+  await announceRegistration(client, schema)
   const { startFrom } = definition
   const [row] = await rawQuery(client, insertSql(schema), [
     definition.name,
@@ -113,24 +92,27 @@ async function insert(client: PgClient, schema: QuotedSchema, definition: Subscr
   return toSubscription(row as RawRow)
 }
 
-async function widen(client: PgClient, schema: QuotedSchema, definition: SubscriptionDefinition) {
-  await rawQuery(client, announceSql(schema), [])
-  const { name, streams, eventTypes } = definition
-  const [row] = await rawQuery(client, widenSql(schema), [name, streams, streamPatterns(streams), eventTypes])
-  return toSubscription(row as RawRow)
-}
-
-/** `shop.*` becomes the LIKE pattern `shop.%`; everything else stands for itself. */
-function streamPatterns(streams: readonly string[] | null): readonly string[] | null {
-  if (streams === null) return null
-  return streams.map((stream) => stream.replaceAll(/[\\%_]/g, '\\$&').replaceAll('*', '%'))
-}
-
 function refuseConflict(existing: RegisteredSubscription, definition: SubscriptionDefinition): void {
   if (existing.orderBy === definition.orderBy && existing.lanes === definition.lanes) return
   throw new SubscriptionConflictError(
     definition.name,
-    `order "${existing.orderBy}" with ${existing.lanes} lanes, not order "${definition.orderBy}" with ` +
-      `${definition.lanes} lanes; events already stand in its lanes`,
+    `it is ${orderInWords(existing)}, and here it is ${orderInWords(definition)}; order and lanes are ` +
+      'fixed for the life of a subscription',
   )
+}
+
+/** In the words of the options that ask for it. */
+function orderInWords({ orderBy, lanes }: Pick<SubscriptionDefinition, 'orderBy' | 'lanes'>): string {
+  switch (orderBy) {
+    case 'none':
+      return "unordered (order: 'none')"
+    case 'aggregate':
+      return lanes === 1
+        ? "ordered by aggregate in 1 lane (order: 'aggregate', lanes: 1, which oneAtATime means too)"
+        : `ordered by aggregate in ${lanes} lanes (order: 'aggregate', lanes: ${lanes})`
+    case 'total':
+      return "ordered as a whole (order: 'total')"
+    default:
+      return orderBy satisfies never
+  }
 }

@@ -8,8 +8,9 @@ import type { QuotedSchema } from './identifiers.ts'
 const CRASHED = 'CRASHED'
 
 // What a worker that vanished had in hand. A delivery that ran among others becomes a suspect and gets its attempt
-// back: any of them may have killed the process. A suspect ran alone, so the crash is its own: the attempt stays
-// spent, the next one waits (2, 4, 8 … s, at most a minute), and the last makes it DEAD.
+// back: any of them may have killed the process. So does one of a group of suspects, which claim-suspects.ts does not
+// mark while they are in hand. A row in hand that is marked ran alone, so the crash is its own: the attempt stays spent,
+// the next one waits (2, 4, 8 … s, at most a minute), and the last makes it DEAD.
 const returnLapsedSql = (schema: QuotedSchema, which: string): string => `
   with lapsed as materialized (
     select array(

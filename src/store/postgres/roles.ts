@@ -1,3 +1,9 @@
+import {
+  recordProblem,
+  refuseProblems,
+  textProblem,
+  unknownOptionProblems,
+} from '../../runtime/option-checks.ts'
 import { quoteIdentifier, quoteSchema } from './identifiers.ts'
 import { fillInNames, readSqlFile } from './migration-files.ts'
 
@@ -17,7 +23,13 @@ export interface RolesSqlOptions {
  * SQL that creates four group roles, `<prefix>_publisher`, `_worker`, `_operator` and `_viewer`, where they are missing,
  * and grants each the least rights its job needs. To be run by the owner of the tables after every migration.
  */
-export async function rolesSql({ schema, prefix = 'commitpost' }: RolesSqlOptions): Promise<string> {
+export async function rolesSql(options: RolesSqlOptions): Promise<string> {
+  refuseProblems('rolesSql', [recordProblem('the argument', options)])
+  const { schema, prefix = 'commitpost' } = options
+  refuseProblems('rolesSql', [
+    ...unknownOptionProblems(options, ['schema', 'prefix']),
+    textProblem('prefix', prefix),
+  ])
   const role = (job: string): string => quoteIdentifier(`${prefix}_${job}`)
   return fillInNames(await readSqlFile('roles.sql'), {
     schema: quoteSchema(schema),

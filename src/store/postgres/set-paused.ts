@@ -13,7 +13,7 @@ const setPausedSql = (schema: QuotedSchema): string => `
        set paused_at = case when $2::boolean then clock_timestamp() end,
            paused_by = case when $2::boolean then $3::text end,
            updated_at = clock_timestamp()
-     where s.name = $1
+     where s.name = $1 and s.state <> 'retired'
     returning s.*
   ),
   logged as (

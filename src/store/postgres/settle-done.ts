@@ -1,24 +1,90 @@
-import type { PgClient } from './client.ts'
-import { rawQuery } from './client.ts'
+import { sqlState } from '../../runtime/sql-state.ts'
+import { type PgClient, type RawRow, rawQuery } from './client.ts'
 import type { QuotedSchema } from './identifiers.ts'
+import { tryLock } from './lane-sql.ts'
+
+/** How long the results of a claim wait for a row that somebody else has locked: long enough for a heartbeat. */
+const PATIENCE_MS = 250
+
+const LOCK_NOT_AVAILABLE = '55P03'
 
 // Walks outbox_delivery_leased: the rows of one token are one claim's. The token is the guard: whoever lost the lease
 // settles nothing.
+const leased = `d.subscription_id = $1 and d.lease_token = $2 and d.id = any ($3::bigint[]) and d.status = 'PROCESSING'`
+
+const done = `status = 'DONE', processed_at = clock_timestamp(), updated_at = clock_timestamp(), suspect = false,
+         locked_by = null, locked_until = null, lease_token = null`
+
+// The time-out is set by the statement itself, for its own transaction: it costs no round trip and leaves nothing in a
+// session that may be somebody else's next.
 const settleDoneSql = (schema: QuotedSchema): string => `
   update ${schema}.outbox_delivery d
-     set status = 'DONE', processed_at = clock_timestamp(), updated_at = clock_timestamp(), suspect = false,
-         locked_by = null, locked_until = null, lease_token = null
-   where d.subscription_id = $1 and d.lease_token = $2 and d.id = any ($3::bigint[]) and d.status = 'PROCESSING'
+     set ${done}
+   where ${leased} and (select set_config('lock_timeout', '${PATIENCE_MS}', true)) is not null
   returning d.id`
 
-/** Makes deliveries of one claim DONE. Returns the positions that were still leased under its token. */
+// Row by row, past those that are locked. It costs more than the plain UPDATE, so it is for when that has waited.
+const settleFreeSql = (schema: QuotedSchema): string => `
+  with leased as materialized (
+    select d.ctid as tid, d.xmin as version, d.id from ${schema}.outbox_delivery d where ${leased}
+  ),
+  tried as materialized (${tryLock(schema, 'leased')}),
+  changed as (
+    update ${schema}.outbox_delivery d
+       set ${done}
+     where d.ctid = any (array(select tid from tried where got))
+    returning d.id
+  )
+  select id, false from changed
+  union all
+  select id, true from tried where not got`
+
+/** Deliveries of one claim that are to be DONE. */
+export interface DoneRequest {
+  readonly subscriptionId: number
+  readonly token: string
+  readonly positions: readonly string[]
+  /** True when one of them was locked the last time: then nothing is waited for. */
+  readonly wasLocked: boolean
+}
+
+/** What was written, by position: what was still leased under the token, and of that what is locked. */
+export interface DoneReport {
+  readonly settled: ReadonlySet<string>
+  readonly busy: ReadonlySet<string>
+}
+
+const NONE: ReadonlySet<string> = new Set()
+
+/** Makes deliveries of one claim DONE, except those that somebody else has locked for more than a moment. */
 export async function settleDone(
   client: PgClient,
   schema: QuotedSchema,
-  subscriptionId: number,
-  token: string,
-  positions: readonly string[],
-): Promise<ReadonlySet<string>> {
-  const rows = await rawQuery(client, settleDoneSql(schema), [subscriptionId, token, positions])
-  return new Set(rows.map((row) => row[0] as string))
+  request: DoneRequest,
+): Promise<DoneReport> {
+  if (request.wasLocked) return settleFree(client, schema, request)
+  try {
+    const rows = await rawQuery(client, settleDoneSql(schema), valuesOf(request))
+    return { settled: positionsOf(rows), busy: NONE }
+  } catch (error) {
+    if (sqlState(error) !== LOCK_NOT_AVAILABLE) throw error
+    return settleFree(client, schema, request)
+  }
+}
+
+async function settleFree(client: PgClient, schema: QuotedSchema, request: DoneRequest): Promise<DoneReport> {
+  const rows = await rawQuery(client, settleFreeSql(schema), valuesOf(request))
+  const isBusy = ([, busy]: RawRow): boolean => busy === 't'
+  return {
+    settled: positionsOf(rows.filter((row) => !isBusy(row))),
+    busy: positionsOf(rows.filter(isBusy)),
+  }
+}
+
+function valuesOf({ subscriptionId, token, positions }: DoneRequest): readonly unknown[] {
+  return [subscriptionId, token, positions]
+}
+
+function positionsOf(rows: readonly RawRow[]): ReadonlySet<string> {
+  return new Set(rows.map(([position]) => position as string))
 }

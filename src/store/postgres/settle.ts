@@ -1,56 +1,80 @@
-import type { DeliveryKey, Settled } from '../../delivery/delivery.ts'
+import type { ClaimedDelivery, DeliveryKey, Settled } from '../../delivery/delivery.ts'
 import type { NewDeadLetter, SettleReport } from '../queue-store.ts'
-import { type PgPool, withClient } from './client.ts'
+import { type PgClient, type PgPool, withClient } from './client.ts'
 import type { QuotedSchema } from './identifiers.ts'
-import { settleDone } from './settle-done.ts'
-import { settleFailed } from './settle-failed.ts'
+import { type DoneReport, settleDone } from './settle-done.ts'
+import { type FailedReport, settleFailed } from './settle-failed.ts'
 
 /**
  * Writes a batch down: one statement per claim for what is DONE, one per subscription for the rest. Each statement
  * stands for itself: if a later one fails, the earlier ones are written and the caller offers the batch again.
+ * `locked` is the caller's to keep: what was found locked once is not waited for again.
  */
 export async function settle(
   pool: PgPool,
   schema: QuotedSchema,
   batch: readonly Settled[],
+  locked: WeakSet<ClaimedDelivery>,
 ): Promise<SettleReport> {
-  const done = groupBy(batch.filter(needsDone), ({ delivery }) => delivery.lease)
+  const done = groupBy(batch.filter(isDone), ({ delivery }) => delivery.lease)
   const failed = groupBy(
     batch.filter((settled) => !isDone(settled)),
     ({ delivery }) => delivery.subscriptionId,
   )
   return withClient(pool, async (client) => {
-    const lost: DeliveryKey[] = []
-    const dead: NewDeadLetter[] = []
+    const report: MutableReport = { lost: [], dead: [], committed: [], busy: [] }
     for (const group of done) {
-      const [{ delivery }] = group
-      const positions = group.map((settled) => settled.delivery.position)
-      const settled = await settleDone(
-        client,
-        schema,
-        delivery.subscriptionId,
-        delivery.lease.token,
-        positions,
-      )
-      lost.push(...missing(group, settled))
+      add(report, group, { ...NOTHING_ELSE, ...(await settleClaim(client, schema, group, locked)) })
     }
     for (const group of failed) {
-      const report = await settleFailed(client, schema, group[0].delivery.subscriptionId, group)
-      lost.push(...missing(group, report.settled))
-      dead.push(...report.dead)
+      add(report, group, await settleFailed(client, schema, group[0].delivery.subscriptionId, group))
     }
-    return { lost, dead }
+    for (const { delivery } of report.busy) locked.add(delivery)
+    return report
   })
+}
+
+interface MutableReport {
+  readonly lost: DeliveryKey[]
+  readonly dead: NewDeadLetter[]
+  readonly committed: DeliveryKey[]
+  readonly busy: Settled[]
+}
+
+/** What is DONE neither dies nor was committed by its handler. */
+const NOTHING_ELSE: Pick<FailedReport, 'committed' | 'dead'> = { committed: new Set(), dead: [] }
+
+function settleClaim(
+  client: PgClient,
+  schema: QuotedSchema,
+  group: NonEmpty<Settled>,
+  locked: WeakSet<ClaimedDelivery>,
+): Promise<DoneReport> {
+  const { subscriptionId, lease } = group[0].delivery
+  return settleDone(client, schema, {
+    subscriptionId,
+    token: lease.token,
+    positions: group.map(({ delivery }) => delivery.position),
+    wasLocked: group.some(({ delivery }) => locked.has(delivery)),
+  })
+}
+
+function add(report: MutableReport, group: readonly Settled[], found: FailedReport): void {
+  const { settled, busy, committed, dead } = found
+  report.dead.push(...dead)
+  if (settled.size === group.length) return
+  report.busy.push(...group.filter(({ delivery }) => busy.has(delivery.position)))
+  report.committed.push(...keysOf(group, (position) => committed.has(position)))
+  const isLost = (position: string): boolean =>
+    !settled.has(position) && !busy.has(position) && !committed.has(position)
+  report.lost.push(...keysOf(group, isLost))
 }
 
 type NonEmpty<Item> = readonly [Item, ...Item[]]
 
-const isDone = ({ settlement }: Settled): boolean => settlement.kind === 'done'
-
-// What its handler completed is DONE with the handler's own commit. Should that still be open, nobody waits for it here;
-// should it be rolled back after all, the lease lapses and the event comes again.
-const needsDone = ({ settlement }: Settled): boolean =>
-  settlement.kind === 'done' && settlement.completed !== true
+// Of what its handler completed the settlement only says what to do if that was rolled back.
+const isDone = ({ settlement, completed }: Settled): boolean =>
+  settlement.kind === 'done' && completed !== true
 
 // By identity: the deliveries of one claim share their lease.
 function groupBy(
@@ -67,9 +91,8 @@ function groupBy(
   return [...groups.values()]
 }
 
-function missing(group: readonly Settled[], settled: ReadonlySet<string>): readonly DeliveryKey[] {
-  if (settled.size === group.length) return []
+function keysOf(group: readonly Settled[], isMeant: (position: string) => boolean): readonly DeliveryKey[] {
   return group
-    .filter(({ delivery }) => !settled.has(delivery.position))
+    .filter(({ delivery }) => isMeant(delivery.position))
     .map(({ delivery: { subscriptionId, lane, position } }) => ({ subscriptionId, lane, position }))
 }

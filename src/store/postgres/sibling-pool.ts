@@ -1,4 +1,5 @@
 import type { PgPool, PgPoolClient } from './client.ts'
+import { withSessionSettings } from './session-settings.ts'
 
 /** Claim, settle, heartbeat and housekeeping may overlap; more would only wait for the database. */
 const WORKER_CONNECTIONS = 5
@@ -24,7 +25,7 @@ export interface WorkerPool {
  * a worker from extending its leases. A pool that cannot be copied is shared.
  */
 export function siblingPool(pool: PgPool, onError: (error: Error) => void): WorkerPool {
-  if (!hasOptions(pool)) return { pool, own: false }
+  if (!hasOptions(pool)) return { pool: withSessionSettings(pool, false), own: false }
   const options: Record<string, unknown> = {
     ...pool.options,
     max: WORKER_CONNECTIONS,
@@ -50,7 +51,7 @@ export function siblingPool(pool: PgPool, onError: (error: Error) => void): Work
   sibling.on?.('error', onError)
   // The server may end a connection in the same breath in which it accepts it, before whoever asked for it can listen.
   sibling.on?.('connect', (client) => client.on?.('error', onError))
-  return { pool: sibling, own: true }
+  return { pool: withSessionSettings(sibling, true), own: true }
 }
 
 function hasOptions(pool: PgPool): pool is PoolWithOptions {

@@ -1,6 +1,7 @@
 import type { SubscriptionStatus } from '../inspect-store.ts'
 import { type PgPool, type RawRow, rawQuery, withClient } from './client.ts'
 import type { QuotedSchema } from './identifiers.ts'
+import { openTransaction } from './open-transaction.ts'
 
 // Reads every delivery once. Ages are judged by the clock that wrote the times.
 const subscriptionStatusesSql = (schema: QuotedSchema): string => `
@@ -20,11 +21,11 @@ const subscriptionStatusesSql = (schema: QuotedSchema): string => `
         from ${schema}.outbox_delivery d
        group by d.subscription_id) d on d.subscription_id = s.id
     left join (
-      select l.subscription, count(*) as unresolved
+      select l.subscription_id, count(*) as unresolved
         from ${schema}.outbox_dead_letter l
        where not l.resolved
-       group by l.subscription) l on l.subscription = s.name
-   order by s.name`
+       group by l.subscription_id) l on l.subscription_id = s.id
+   order by s.name, s.id`
 
 /** How every subscription stands, by name. Exact counts: for a person who asks, not for a scrape each second. */
 export async function subscriptionStatuses(
@@ -32,10 +33,11 @@ export async function subscriptionStatuses(
   schema: QuotedSchema,
 ): Promise<readonly SubscriptionStatus[]> {
   const rows = await withClient(pool, (client) => rawQuery(client, subscriptionStatusesSql(schema), []))
-  return rows.map(toStatus)
+  const waitsFor = rows.some(([, state]) => state === 'joining') ? await openTransaction(pool, schema) : null
+  return rows.map((row) => toStatus(row, row[1] === 'joining' ? waitsFor : null))
 }
 
-function toStatus(row: RawRow): SubscriptionStatus {
+function toStatus(row: RawRow, waitsFor: SubscriptionStatus['waitsFor']): SubscriptionStatus {
   const count = (column: number): number => Number(row[column])
   const oldest = row[9] ?? null
   return {
@@ -48,5 +50,6 @@ function toStatus(row: RawRow): SubscriptionStatus {
     // A clock that was set back must not make it negative.
     oldestPendingSeconds: oldest === null ? null : Math.max(0, Number(oldest)),
     unresolvedDeadLetters: count(10),
+    waitsFor,
   }
 }

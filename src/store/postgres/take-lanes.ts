@@ -2,7 +2,7 @@ import type { CrashedDelivery, HeldLane, LaneStore, TakenLanes } from '../queue-
 import { type PgPool, rawQuery, withTransaction } from './client.ts'
 import type { QuotedSchema } from './identifiers.ts'
 import { returnLanes } from './return-lapsed.ts'
-import { unparkStranded } from './unpark.ts'
+import type { StrandedScan } from './unpark-stranded.ts'
 
 const fairShareSql = (schema: QuotedSchema): string => `
   select ceil(s.lanes::numeric / greatest(1, (
@@ -11,12 +11,14 @@ const fairShareSql = (schema: QuotedSchema): string => `
     from ${schema}.outbox_subscription s
    where s.id = $1`
 
-// Free lanes and lapsed ones alike: recovery is the daily path. The epoch fences out whoever held it before.
+// Free lanes and lapsed ones alike: recovery is the daily path. The epoch fences out whoever held it before. Lanes that
+// this worker owns without knowing it ($5, where an answer was lost) need not lapse first.
 const takeLanesSql = (schema: QuotedSchema): string => `
   with pick as materialized (
     select array(
       select l.ctid from ${schema}.outbox_lane l
-       where l.subscription_id = $1 and l.until < clock_timestamp()
+       where l.subscription_id = $1
+         and (l.until < clock_timestamp() or ($5 and l.owner = $2 and l.lane <> all ($6::smallint[])))
        order by l.until, l.lane
        limit $3
          for update skip locked) as rows
@@ -42,13 +44,16 @@ export async function takeLanes(
   pool: PgPool,
   schema: QuotedSchema,
   request: Parameters<LaneStore['takeLanes']>[0],
+  stranded: StrandedScan,
 ): Promise<TakenLanes> {
-  const { subscriptionId, workerId, leaseMs, held } = request
+  const { subscriptionId, workerId, leaseMs, held, unsure = false } = request
   const result = await withTransaction(pool, async (client) => {
     const [share] = await rawQuery(client, fairShareSql(schema), [subscriptionId, workerId])
     const fairShare = Number(share?.[0] ?? 0)
-    if (held >= fairShare) return { taken: [], fairShare, dead: [] }
-    const values = [subscriptionId, workerId, fairShare - held, leaseMs]
+    const wanted = fairShare - held.length
+    if (wanted <= 0) return { taken: [], fairShare, dead: [] }
+    const known = held.map(({ lane }) => lane)
+    const values = [subscriptionId, workerId, wanted, leaseMs, unsure, known]
     const rows = await rawQuery(client, takeLanesSql(schema), values)
     const taken = rows.map(([lane, epoch]) => ({ lane: Number(lane), epoch: epoch as string }))
     if (taken.length === 0) return { taken, fairShare, dead: [] }
@@ -60,7 +65,7 @@ export async function takeLanes(
     const declined = new Set(unsettled.map(([lane]) => Number(lane)))
     return { taken: taken.filter(({ lane }) => !declined.has(lane)), fairShare, dead }
   })
-  await unparkStranded(pool, schema, subscriptionId)
+  await stranded.next()
   return result
 }
 

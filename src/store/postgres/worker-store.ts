@@ -1,4 +1,5 @@
 import type { ClaimedDelivery, Settled } from '../../delivery/delivery.ts'
+import type { OpenTransaction } from '../../delivery/open-transaction.ts'
 import type { OutboxEvent } from '../../event/event.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type {
@@ -11,20 +12,24 @@ import type {
   LaneStore,
   RecoverReport,
   SettleReport,
+  SuspectClaimRequest,
   TakenLanes,
 } from '../queue-store.ts'
 import type { WakeSubscription, WorkerStore } from '../store.ts'
 import type { RegisteredSubscription, SubscriptionDefinition } from '../subscription-store.ts'
 import { advanceJoining } from './advance-joining.ts'
 import { claim } from './claim.ts'
-import { claimLanes } from './claim-lanes.ts'
-import { claimSuspect } from './claim-suspect.ts'
+import { claimSuspects } from './claim-suspects.ts'
 import { withClient } from './client.ts'
+import { DueShare } from './due-share.ts'
+import { explained } from './explained.ts'
 import { heartbeat } from './heartbeat.ts'
 import type { QuotedSchema } from './identifiers.ts'
+import { LaneClaims } from './lane-claims.ts'
 import { leave } from './leave.ts'
-import { LowWater } from './low-water.ts'
+import { LowWater, type LowWaterBound } from './low-water.ts'
 import { assertSchemaCurrent } from './migration-status.ts'
+import { openTransaction } from './open-transaction.ts'
 import { readSubscriptions } from './read-subscriptions.ts'
 import { recover } from './recover.ts'
 import { register } from './register.ts'
@@ -35,6 +40,7 @@ import type { WorkerPool } from './sibling-pool.ts'
 import { takeLanes } from './take-lanes.ts'
 import { takeUnmatched } from './take-unmatched.ts'
 import { unpark } from './unpark.ts'
+import { StrandedScan } from './unpark-stranded.ts'
 import { WakeListener } from './wake-channel.ts'
 
 /** One worker's view of the database: each method is one operation of this folder on the worker's own connections. */
@@ -43,6 +49,11 @@ export class PostgresWorkerStore implements WorkerStore {
   readonly #schema: QuotedSchema
   readonly #clock: Clock
   readonly #lowWaters = new Map<number, LowWater>()
+  readonly #dueShares = new Map<number, DueShare>()
+  readonly #laneClaims = new Map<number, LaneClaims>()
+  readonly #strandedScans = new Map<number, StrandedScan>()
+  /** Whose rows somebody else had locked when they were to be settled. */
+  readonly #locked = new WeakSet<ClaimedDelivery>()
 
   constructor(connections: WorkerPool, schema: QuotedSchema, clock: Clock) {
     this.#connections = connections
@@ -55,27 +66,29 @@ export class PostgresWorkerStore implements WorkerStore {
   }
 
   assertReady(): Promise<void> {
-    return assertSchemaCurrent(this.#pool, this.#schema)
+    return explained(this.#schema, 'The start of the worker', () =>
+      assertSchemaCurrent(this.#pool, this.#schema),
+    )
   }
 
-  async claim(request: ClaimRequest): Promise<readonly ClaimedDelivery[]> {
-    const bound = await this.#lowWater(request.subscriptionId).next()
-    return claim(this.#pool, this.#schema, request, bound)
+  claim(request: ClaimRequest): Promise<readonly ClaimedDelivery[]> {
+    return this.#withinBound(request, (bound) =>
+      claim(this.#pool, this.#schema, request, bound, this.#duePlaces(request)),
+    )
   }
 
-  async claimLanes(request: LaneClaimRequest): Promise<readonly LaneDelivery[]> {
-    const bound = await this.#lowWater(request.subscriptionId).next()
-    return claimLanes(this.#pool, this.#schema, request, bound)
+  claimLanes(request: LaneClaimRequest): Promise<readonly LaneDelivery[]> {
+    return this.#withinBound(request, (bound) =>
+      this.#laneClaimsOf(request.subscriptionId).next(request, bound, this.#duePlaces(request)),
+    )
   }
 
-  claimSuspect(
-    request: ClaimRequest & { readonly lanes?: readonly HeldLane[] },
-  ): Promise<LaneDelivery | null> {
-    return claimSuspect(this.#pool, this.#schema, request)
+  claimSuspects(request: SuspectClaimRequest): Promise<readonly LaneDelivery[]> {
+    return claimSuspects(this.#pool, this.#schema, request)
   }
 
   settle(batch: readonly Settled[]): Promise<SettleReport> {
-    return settle(this.#pool, this.#schema, batch)
+    return settle(this.#pool, this.#schema, batch, this.#locked)
   }
 
   unpark(
@@ -98,7 +111,7 @@ export class PostgresWorkerStore implements WorkerStore {
   }
 
   takeLanes(request: Parameters<LaneStore['takeLanes']>[0]): Promise<TakenLanes> {
-    return takeLanes(this.#pool, this.#schema, request)
+    return takeLanes(this.#pool, this.#schema, request, this.#strandedScan(request.subscriptionId))
   }
 
   releaseLanes(subscriptionId: number, workerId: string, lanes: readonly HeldLane[]): Promise<void> {
@@ -106,11 +119,17 @@ export class PostgresWorkerStore implements WorkerStore {
   }
 
   register(definition: SubscriptionDefinition): Promise<RegisteredSubscription> {
-    return register(this.#pool, this.#schema, definition)
+    return explained(this.#schema, `Registering subscription "${definition.name}"`, () =>
+      register(this.#pool, this.#schema, definition),
+    )
   }
 
   advanceJoining(): Promise<readonly string[]> {
     return advanceJoining(this.#pool, this.#schema)
+  }
+
+  openTransaction(): Promise<OpenTransaction | null> {
+    return openTransaction(this.#pool, this.#schema)
   }
 
   subscriptions(ids: readonly number[]): Promise<readonly RegisteredSubscription[]> {
@@ -130,14 +149,46 @@ export class PostgresWorkerStore implements WorkerStore {
     return takeUnmatched(this.#pool, this.#schema, limit, deadLetter)
   }
 
-  async listen(onWake: () => void): Promise<WakeSubscription> {
-    const listener = new WakeListener(this.#pool, this.#schema, this.#clock, onWake)
+  async listen(onWake: () => void, onDeaf: (error: unknown) => void): Promise<WakeSubscription> {
+    const listener = new WakeListener(this.#pool, this.#schema, this.#clock, { onWake, onDeaf })
     await listener.start()
     return listener
   }
 
   async close(): Promise<void> {
     if (this.#connections.own) await this.#pool.end()
+  }
+
+  #duePlaces({ subscriptionId, limit }: ClaimRequest): number {
+    const share = this.#dueShares.get(subscriptionId) ?? new DueShare()
+    this.#dueShares.set(subscriptionId, share)
+    return share.next(limit)
+  }
+
+  #laneClaimsOf(subscriptionId: number): LaneClaims {
+    const known = this.#laneClaims.get(subscriptionId)
+    if (known !== undefined) return known
+    const claims = new LaneClaims(this.#pool, this.#schema, this.#clock)
+    this.#laneClaims.set(subscriptionId, claims)
+    return claims
+  }
+
+  #strandedScan(subscriptionId: number): StrandedScan {
+    const known = this.#strandedScans.get(subscriptionId)
+    if (known !== undefined) return known
+    const scan = new StrandedScan(this.#pool, this.#schema, subscriptionId)
+    this.#strandedScans.set(subscriptionId, scan)
+    return scan
+  }
+
+  async #withinBound<Delivery>(
+    { subscriptionId }: ClaimRequest,
+    take: (bound: LowWaterBound) => Promise<readonly Delivery[]>,
+  ): Promise<readonly Delivery[]> {
+    const lowWater = this.#lowWater(subscriptionId)
+    const deliveries = await take(await lowWater.next())
+    lowWater.claimed(deliveries.length)
+    return deliveries
   }
 
   #lowWater(subscriptionId: number): LowWater {

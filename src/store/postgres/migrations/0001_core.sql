@@ -1,6 +1,18 @@
 -- The core tables. {schema} is replaced by the quoted schema name; nothing else is interpolated.
 
--- ── what travels ────────────────────────────────────────────────────────────────────────────────
+-- Events and what handlers say of them may be in any language: in another encoding a text that has no equivalent there
+-- could be neither published nor written down. (These files are ASCII, so that this is what is said, and not less.)
+do $commitpost$
+begin
+  if current_setting('server_encoding') <> 'UTF8' then
+    raise exception 'commitpost needs a database in encoding UTF8, and this one is in %',
+      current_setting('server_encoding')
+      using errcode = '0A000', hint = 'Make one: create database ... encoding ''UTF8'' template template0.';
+  end if;
+end
+$commitpost$;
+
+-- == what travels =================================================================================
 
 create function {schema}.outbox_uuid_v7() returns uuid
   language sql volatile parallel safe
@@ -28,7 +40,10 @@ create table {schema}.outbox_event (
   payload        jsonb       not null,
   headers        jsonb       not null default '{}' check (jsonb_typeof(headers) = 'object'),
   occurred_at    timestamptz not null default clock_timestamp(),
-  created_at     timestamptz not null default clock_timestamp()
+  created_at     timestamptz not null default clock_timestamp(),
+  -- Claims return an event as one text, its parts divided by this character.
+  constraint outbox_event_separator check (
+    strpos(stream || event_type || aggregate_type || aggregate_id || coalesce(ordering_key, ''), E'\x1f') = 0)
 );
 -- Registration reads the events of transactions that had not ended when it began.
 create index outbox_event_xid on {schema}.outbox_event (xid);
@@ -39,11 +54,11 @@ create table {schema}.outbox_sequence (
   last         bigint not null
 );
 
--- ── who listens ─────────────────────────────────────────────────────────────────────────────────
+-- == who listens ==================================================================================
 
 create table {schema}.outbox_subscription (
   id              integer     generated always as identity primary key,
-  name            text        not null unique check (name ~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$'),
+  name            text        not null check (name ~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$'),
   streams         text[],
   stream_like     text[],
   event_types     text[],
@@ -56,18 +71,31 @@ create table {schema}.outbox_subscription (
   state           text        not null check (state in ('joining', 'active', 'retired')),
   -- Grows whenever deliveries may appear below positions already passed: a low-water bound is good for one generation.
   generation      integer     not null default 1,
-  joined_snapshot pg_snapshot not null,
+  -- The events of transactions that had ended by it are there, or are not wanted; those of the others are to be swept.
+  -- Null, and not served, from when an ordered one that was active is widened until this is taken.
+  joined_snapshot pg_snapshot,
   barrier         xid8,
   swept_to        uuid,
+  -- While an ordered one is being widened: it is served with what had ended by its snapshot, none of it beyond this.
+  served_to       bigint,
   paused_at       timestamptz,
   paused_by       text,
+  retired_at      timestamptz,
+  retired_by      text,
+  -- When the last event that was being published while it was retired had been set aside.
+  closed_at       timestamptz,
   created_at      timestamptz not null default clock_timestamp(),
   updated_at      timestamptz not null default clock_timestamp(),
   check ((lanes = 0) = (order_by = 'none')),
   check ((start_from = 'time') = (start_at is not null)),
   check ((streams is null) = (stream_like is null)),
-  check ((paused_at is null) = (paused_by is null))
+  check ((paused_at is null) = (paused_by is null)),
+  check ((retired_at is null) = (retired_by is null)),
+  check (retired_at is null or state = 'retired'),
+  check (joined_snapshot is not null or state = 'retired' or (state = 'joining' and served_to is null))
 );
+-- A name that was retired may be given again: to a new subscription with a progress of its own.
+create unique index outbox_subscription_name on {schema}.outbox_subscription (name) where state <> 'retired';
 
 -- The id of the transaction that last changed a subscription. A sequence because it must not roll back and must be
 -- readable by a transaction whose snapshot is older: see outbox_fan_out.
@@ -95,7 +123,7 @@ create function {schema}.outbox_key_of(order_by text, ordering_key text, aggrega
            else coalesce(ordering_key, aggregate_type || ':' || aggregate_id) end
   $commitpost$;
 
--- ── one event on its way to one subscription ────────────────────────────────────────────────────
+-- == one event on its way to one subscription =====================================================
 
 create sequence {schema}.outbox_lease_token;
 
@@ -122,7 +150,9 @@ create table {schema}.outbox_delivery (
   created_at         timestamptz not null default clock_timestamp(),
   updated_at         timestamptz not null default clock_timestamp(),
   processed_at       timestamptz,
-  primary key (subscription_id, lane, id),
+  -- The position first: an index that began like the partial ones below would stand in for them wherever the planner
+  -- knows too little, and with it one look at what waits before an event reads a whole lane.
+  primary key (id, subscription_id),
   constraint outbox_delivery_lease check (
     (status = 'PROCESSING') = (lease_token is not null)
     and (lease_token is null) = (locked_by is null)
@@ -133,19 +163,20 @@ create table {schema}.outbox_delivery (
     case status when 'PENDING' then held = (next_retry_at is not null)
                 when 'DEAD' then next_retry_at is null
                 else not held and next_retry_at is null end),
-  constraint outbox_delivery_suspect check (not suspect or status = 'PROCESSING' or (status = 'PENDING' and held))
+  constraint outbox_delivery_suspected check (not suspect or status = 'PROCESSING' or (status = 'PENDING' and held))
 ) with (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 2000);
 -- A key looks rare, whatever a sample says: where one blocked key fills the table, the planner would read all of it to
 -- find out that another key has nothing waiting.
 alter table {schema}.outbox_delivery alter column ordering_key set (n_distinct = -0.5);
 
 -- Fresh rows and held ones (retries, returned, suspect, blocking) have an index each, so that a hundred thousand
--- waiting retries do not stand in the way of new work.
-create index outbox_delivery_fresh on {schema}.outbox_delivery (subscription_id, lane, id)
+-- waiting retries do not stand in the way of new work. An expression, so that the primary key is no substitute: the
+-- planner would take it for as good, and read every delivery that is done.
+create index outbox_delivery_fresh on {schema}.outbox_delivery (subscription_id, lane, (id + 0))
   where status = 'PENDING' and not held;
 create index outbox_delivery_due on {schema}.outbox_delivery (subscription_id, lane, next_retry_at, id)
   where status = 'PENDING' and held and not suspect;
-create index outbox_delivery_suspect on {schema}.outbox_delivery (subscription_id, lane, next_retry_at, id)
+create index outbox_delivery_suspect on {schema}.outbox_delivery (subscription_id, id, lane)
   where status = 'PENDING' and suspect;
 create index outbox_delivery_held_key on {schema}.outbox_delivery (subscription_id, lane, ordering_key, id)
   where held and ordering_key is not null;
@@ -171,7 +202,7 @@ create table {schema}.outbox_worker (
   until            timestamptz not null
 ) with (fillfactor = 50);
 
--- ── set aside, and by whom ──────────────────────────────────────────────────────────────────────
+-- == set aside, and by whom =======================================================================
 
 -- A copy, not a reference: a dead letter outlives the retention of its event.
 create table {schema}.outbox_dead_letter (

@@ -1,12 +1,14 @@
 -- What the database itself enforces: fan-out, numbering, immutability, the state machine.
 
--- ── fan-out: a plain INSERT is a complete publish ───────────────────────────────────────────────
+-- == fan-out: a plain INSERT is a complete publish ================================================
 
 create function {schema}.outbox_fan_out() returns trigger
   language plpgsql security definer set search_path = pg_catalog, pg_temp
   as $commitpost$
 declare
-  published integer;
+  delivered bigint;
+  published bigint;
+  subscriptions bigint;
   registered xid8;
   is_stale boolean := false;
 begin
@@ -47,16 +49,11 @@ begin
        and {schema}.outbox_matches(s.stream_like, s.event_types, n.stream, n.event_type)
     on conflict do nothing;
 
-  -- Exact for one event without another query; a batch affords the anti-join.
-  if not found then
-    insert into {schema}.outbox_unmatched (event_id, stream, event_type)
-      select n.event_id, n.stream, n.event_type from published_now n
-       where exists (select 1 from {schema}.outbox_subscription s where s.state <> 'retired')
-      on conflict do nothing;
-    return null;
-  end if;
+  get diagnostics delivered = row_count;
   select count(*) into published from published_now;
-  if published > 1 then
+  select count(*) into subscriptions from {schema}.outbox_subscription s where s.state <> 'retired';
+  -- The anti-join only where some event has less than all subscriptions: it costs as much as the fan-out.
+  if delivered < published * subscriptions then
     insert into {schema}.outbox_unmatched (event_id, stream, event_type)
       select n.event_id, n.stream, n.event_type from published_now n
        where not exists (
@@ -73,7 +70,7 @@ create trigger outbox_fan_out after insert on {schema}.outbox_event
   referencing new table as published_now
   for each statement execute function {schema}.outbox_fan_out();
 
--- ── numbering: lock the key first, then take the position ───────────────────────────────────────
+-- == numbering: lock the key first, then take the position ========================================
 
 create function {schema}.outbox_number() returns trigger
   language plpgsql security definer set search_path = pg_catalog, pg_temp
@@ -99,7 +96,7 @@ end
 create trigger outbox_number before insert on {schema}.outbox_event
   for each row when (new.sequence is not null) execute function {schema}.outbox_number();
 
--- ── immutability ────────────────────────────────────────────────────────────────────────────────
+-- == immutability =================================================================================
 
 create function {schema}.outbox_refuse_change() returns trigger
   language plpgsql set search_path = pg_catalog, pg_temp
@@ -116,39 +113,7 @@ end
 create trigger outbox_event_immutable before update or delete or truncate on {schema}.outbox_event
   for each statement execute function {schema}.outbox_refuse_change();
 
--- Retention: forgets events that every subscription is done with. Dead letters and live deliveries keep theirs.
-create function {schema}.outbox_forget(event_ids uuid[]) returns integer
-  language plpgsql security definer set search_path = pg_catalog, pg_temp
-  as $commitpost$
-declare
-  removable uuid[];
-begin
-  select array_agg(e.event_id) into removable from {schema}.outbox_event e
-   where e.event_id = any (event_ids)
-     and not exists (select 1 from {schema}.outbox_subscription s where s.state = 'joining')
-     and not exists (
-       select 1 from {schema}.outbox_subscription s
-         join {schema}.outbox_delivery d
-           on d.subscription_id = s.id and d.id = e.id
-          and d.lane = case when s.lanes = 0 then 0::smallint
-                else {schema}.outbox_lane_of(
-                  {schema}.outbox_key_of(s.order_by, e.ordering_key, e.aggregate_type, e.aggregate_id), s.lanes) end
-        where d.status <> 'DONE');
-  delete from {schema}.outbox_delivery d
-   using {schema}.outbox_event e, {schema}.outbox_subscription s
-   where e.event_id = any (removable) and d.id = e.id and d.subscription_id = s.id and d.status = 'DONE'
-     and d.lane = case when s.lanes = 0 then 0::smallint
-                else {schema}.outbox_lane_of(
-                  {schema}.outbox_key_of(s.order_by, e.ordering_key, e.aggregate_type, e.aggregate_id), s.lanes) end;
-  -- Set here and not in the function's head: only a superuser may define a function with a setting of our own.
-  perform set_config('commitpost.retaining', 'on', true);
-  delete from {schema}.outbox_event where event_id = any (removable);
-  perform set_config('commitpost.retaining', 'off', true);
-  return coalesce(cardinality(removable), 0);
-end
-  $commitpost$;
-
--- ── the state machine ───────────────────────────────────────────────────────────────────────────
+-- == the state machine ============================================================================
 
 -- A delivery leaves DEAD only in the transaction in which somebody resolves its dead letter by name. A fact in a table,
 -- not a setting: any session could switch a setting on.
@@ -161,7 +126,13 @@ begin
       where l.event_id = old.event_id and l.subscription_id = old.subscription_id and l.position = old.id
         and l.resolved and l.resolved_xid = pg_current_xact_id();
     if found then
-      return new;
+      return null;
+    end if;
+  end if;
+  if old.status = 'PENDING' and new.status = 'DEAD' then
+    perform 1 from {schema}.outbox_subscription s where s.id = old.subscription_id and s.state = 'retired';
+    if found then
+      return null;
     end if;
   end if;
   raise exception 'a delivery cannot go from % to %', old.status, new.status
@@ -170,18 +141,44 @@ begin
 end
   $commitpost$;
 
--- The WHEN clause is all that an ordinary claim or settle pays.
-create trigger outbox_delivery_transition before update on {schema}.outbox_delivery
+-- The WHEN clause is all that an ordinary claim or settle pays. After, since before an update the row would be locked
+-- for the trigger, and the lock be written to the log.
+create trigger outbox_delivery_transition after update on {schema}.outbox_delivery
   for each row when (
     old.status is distinct from new.status
     and not (old.status = 'PENDING' and new.status = 'PROCESSING')
     and not (old.status = 'PROCESSING' and new.status in ('DONE', 'PENDING', 'DEAD')))
   execute function {schema}.outbox_refuse_transition();
 
+-- A DEAD delivery has its dead letter when its transaction commits: what nobody is shown, nobody decides on. The letter
+-- may be written after it, in the same statement or another. The WHEN clause is all that an ordinary settle pays.
+create function {schema}.outbox_require_dead_letter() returns trigger
+  language plpgsql security definer set search_path = pg_catalog, pg_temp
+  as $commitpost$
+begin
+  perform 1 from {schema}.outbox_dead_letter l
+    where l.event_id = new.event_id and l.subscription_id = new.subscription_id and l.position = new.id
+      and (not l.resolved or l.created_at >= now());
+  if not found then
+    raise exception 'a delivery cannot be DEAD without a dead letter: event %', new.event_id using errcode = '55000',
+      hint = 'Insert it into outbox_dead_letter in the same transaction.';
+  end if;
+  return null;
+end
+  $commitpost$;
+
+create constraint trigger outbox_delivery_letter after update of status on {schema}.outbox_delivery
+  deferrable initially deferred
+  for each row when (new.status = 'DEAD' and old.status <> 'DEAD')
+  execute function {schema}.outbox_require_dead_letter();
+
 create function {schema}.outbox_refuse_removal() returns trigger
   language plpgsql set search_path = pg_catalog, pg_temp
   as $commitpost$
 begin
+  if tg_op = 'DELETE' and {schema}.outbox_is_buried(old) then
+    return old;
+  end if;
   raise exception 'a delivery that is not DONE cannot be removed'
     using errcode = '55000', hint = 'Only DONE deliveries are removed, by retention.';
 end
@@ -195,7 +192,18 @@ create trigger outbox_delivery_truncation before truncate on {schema}.outbox_del
 create trigger outbox_operator_log_immutable before update or delete or truncate on {schema}.outbox_operator_log
   for each statement execute function {schema}.outbox_refuse_change();
 
--- ── acts of an operator ─────────────────────────────────────────────────────────────────────────
+-- == acts of an operator ==========================================================================
+
+create function {schema}.outbox_require_operator(operator text) returns void
+  language plpgsql set search_path = pg_catalog, pg_temp
+  as $commitpost$
+begin
+  if operator is null or btrim(operator) = '' then
+    raise exception 'an operator''s name is needed' using errcode = '22023',
+      hint = 'Say who does this: it is recorded with the act.';
+  end if;
+end
+  $commitpost$;
 
 create function {schema}.outbox_close_dead_letter(
     letter_id bigint, operator text, note text, action text)
@@ -205,16 +213,16 @@ create function {schema}.outbox_close_dead_letter(
 declare
   letter {schema}.outbox_dead_letter;
 begin
-  if operator is null or btrim(operator) = '' then
-    raise exception 'an operator''s name is needed' using errcode = '22023',
-      hint = 'Say who does this: it is recorded with the act.';
-  end if;
+  perform {schema}.outbox_require_operator(operator);
   select * into letter from {schema}.outbox_dead_letter d where d.id = letter_id for update;
   if not found then
     raise exception 'dead letter % does not exist', letter_id using errcode = 'P0002';
   end if;
   if letter.resolved then
-    raise exception 'dead letter % was already resolved by %', letter_id, letter.resolved_by using errcode = '55000';
+    raise exception 'dead letter % was already % by %', letter_id,
+      case when exists (select 1 from {schema}.outbox_operator_log o
+                         where o.action = 'retry' and o.target ->> 'deadLetter' = letter_id::text)
+           then 'retried' else 'resolved' end, letter.resolved_by using errcode = '55000';
   end if;
   update {schema}.outbox_dead_letter d
      set resolved = true, resolved_at = clock_timestamp(), resolved_by = operator, resolved_xid = pg_current_xact_id(),
@@ -235,6 +243,11 @@ declare
   letter {schema}.outbox_dead_letter;
 begin
   letter := {schema}.outbox_close_dead_letter(letter_id, operator, note, 'retry');
+  perform 1 from {schema}.outbox_subscription s where s.id = letter.subscription_id and s.state = 'retired';
+  if found then
+    raise exception 'dead letter % is of subscription "%", which was retired', letter_id, letter.subscription
+      using errcode = '55000', hint = 'Nobody would deliver it. Publish the event again, or resolve by hand.';
+  end if;
   update {schema}.outbox_delivery d
      set status = 'PENDING', held = true, suspect = false, attempt_count = 0, next_retry_at = clock_timestamp(),
          updated_at = clock_timestamp()
@@ -266,13 +279,13 @@ begin
 end
   $commitpost$;
 
--- ── who may call what ───────────────────────────────────────────────────────────────────────────
+-- == who may call what ============================================================================
 
 -- Functions are open to everybody unless that is taken back. These run with their owner's rights: whoever may execute
 -- a trigger function may hang it on a table of his own and feed it rows he made up.
 revoke all on function
   {schema}.outbox_fan_out(), {schema}.outbox_number(), {schema}.outbox_refuse_change(),
-  {schema}.outbox_refuse_transition(), {schema}.outbox_refuse_removal(), {schema}.outbox_forget(uuid[]),
+  {schema}.outbox_refuse_transition(), {schema}.outbox_refuse_removal(), {schema}.outbox_require_dead_letter(),
   {schema}.outbox_close_dead_letter(bigint, text, text, text), {schema}.outbox_retry(bigint, text, text),
-  {schema}.outbox_resolve(bigint, text, text)
+  {schema}.outbox_resolve(bigint, text, text), {schema}.outbox_require_operator(text)
   from public;

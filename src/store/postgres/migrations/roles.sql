@@ -1,6 +1,6 @@
 -- Commitpost: group roles with the least rights that each job needs.
 -- Run it as the owner of the tables, in one transaction, after every migration; it may be run any number of times.
--- Then give them to logins: grant commitpost_publisher to my_app. A worker whose handlers publish needs both roles.
+-- Then give them to logins: grant <prefix>_publisher to my_app. A worker whose handlers publish needs both roles.
 -- Only Commitpost's own objects are named, because the schema may hold others.
 
 do $commitpost$
@@ -32,14 +32,18 @@ revoke all on function
   {schema}.outbox_uuid_v7(), {schema}.outbox_matches(text[], text[], text, text),
   {schema}.outbox_lane_of(text, smallint), {schema}.outbox_key_of(text, text, text, text),
   {schema}.outbox_fan_out(), {schema}.outbox_number(), {schema}.outbox_refuse_change(),
-  {schema}.outbox_refuse_transition(), {schema}.outbox_refuse_removal(), {schema}.outbox_forget(uuid[]),
+  {schema}.outbox_refuse_transition(), {schema}.outbox_refuse_removal(), {schema}.outbox_require_dead_letter(),
+  {schema}.outbox_forget(uuid[]),
   {schema}.outbox_close_dead_letter(bigint, text, text, text), {schema}.outbox_retry(bigint, text, text),
-  {schema}.outbox_resolve(bigint, text, text)
+  {schema}.outbox_resolve(bigint, text, text), {schema}.outbox_retire(text, text, text, boolean, boolean),
+  {schema}.outbox_close_retired(), {schema}.outbox_discard({schema}.outbox_subscription, text),
+  {schema}.outbox_open_deliveries(integer), {schema}.outbox_is_buried({schema}.outbox_delivery),
+  {schema}.outbox_lock_registry(), {schema}.outbox_require_operator(text)
   from public, {publisher}, {worker}, {operator}, {viewer};
 
 grant usage on schema {schema} to {publisher}, {worker}, {operator}, {viewer};
 
--- ── publisher: writes events, and nothing else ──────────────────────────────────────────────────
+-- == publisher: writes events, and nothing else ===================================================
 
 -- Not xid, id and created_at: those are the database's. sequence is the request to be numbered.
 grant insert (event_id, stream, event_type, schema_version, aggregate_type, aggregate_id, ordering_key, sequence,
@@ -47,7 +51,7 @@ grant insert (event_id, stream, event_type, schema_version, aggregate_type, aggr
   on {schema}.outbox_event to {publisher};
 grant execute on function {schema}.outbox_uuid_v7() to {publisher};
 
--- ── worker: claims, settles, registers; cannot write events, decide on dead letters or remove anything ──
+-- == worker: claims, settles, registers; cannot write events, decide on dead letters or remove anything 
 
 grant select on
   {schema}.outbox_event, {schema}.outbox_subscription, {schema}.outbox_delivery, {schema}.outbox_lane,
@@ -63,7 +67,7 @@ grant insert (name, streams, stream_like, event_types, order_by, lanes, on_dead,
               state, joined_snapshot)
   on {schema}.outbox_subscription to {worker};
 grant update (streams, stream_like, event_types, on_dead, max_attempts, start_from, start_at, state, generation,
-              joined_snapshot, barrier, swept_to, updated_at)
+              joined_snapshot, barrier, swept_to, served_to, updated_at)
   on {schema}.outbox_subscription to {worker};
 grant insert (subscription_id, lane), update (owner, until, epoch) on {schema}.outbox_lane to {worker};
 grant insert, update, delete on {schema}.outbox_worker to {worker};
@@ -78,10 +82,10 @@ grant select, update on sequence {schema}.outbox_registry_xid to {worker};
 grant select on sequence {schema}.outbox_event_id_seq to {worker};
 grant execute on function
   {schema}.outbox_matches(text[], text[], text, text), {schema}.outbox_lane_of(text, smallint),
-  {schema}.outbox_key_of(text, text, text, text)
+  {schema}.outbox_key_of(text, text, text, text), {schema}.outbox_lock_registry(), {schema}.outbox_close_retired()
   to {worker};
 
--- ── viewer: reads ───────────────────────────────────────────────────────────────────────────────
+-- == viewer: reads ================================================================================
 
 grant select on
   {schema}.outbox_event, {schema}.outbox_sequence, {schema}.outbox_subscription, {schema}.outbox_delivery,
@@ -92,10 +96,11 @@ grant select on sequence
   {schema}.outbox_event_id_seq, {schema}.outbox_registry_xid, {schema}.outbox_lease_token
   to {viewer}, {operator};
 
--- ── operator: reads, decides on dead letters, pauses; each act leaves its record ───────────────
+-- == operator: reads, decides on dead letters, pauses and retires; each act leaves its record ======
 
 grant execute on function
-  {schema}.outbox_retry(bigint, text, text), {schema}.outbox_resolve(bigint, text, text)
+  {schema}.outbox_retry(bigint, text, text), {schema}.outbox_resolve(bigint, text, text),
+  {schema}.outbox_retire(text, text, text, boolean, boolean), {schema}.outbox_close_retired()
   to {operator};
 grant update (paused_at, paused_by, updated_at) on {schema}.outbox_subscription to {operator};
 grant insert (operator, action, target, affected, note) on {schema}.outbox_operator_log to {operator};

@@ -9,13 +9,3 @@ export function unstorableText(text: string): string | null {
     ? `contains a NUL character (U+0000) at offset ${found.index}, which no database can store as text`
     : `contains half of a surrogate pair at offset ${found.index}: the text was cut inside a character`
 }
-
-const LONGEST_KEY = 255
-
-/** Why this text cannot be an aggregate id or an ordering key, or null when it can. */
-export function keyTextProblem(text: string): string | null {
-  if (text === '') return 'must not be empty'
-  if (text.length > LONGEST_KEY)
-    return `must be at most ${LONGEST_KEY} characters long, but is ${text.length}`
-  return unstorableText(text)
-}

@@ -1,12 +1,16 @@
 const MOST_EDITS = 2
+const LONGEST_NAME = 100
 
 /** The candidate that was probably meant, or null when none is near. */
 export function suggest(given: string, candidates: readonly string[]): string | null {
+  // Comparing costs the product of the lengths; nobody misspells a name into a text of a megabyte.
+  if (given.length > LONGEST_NAME) return null
   const text = given.toLowerCase()
-  const extended = text.length >= 2 ? candidates.find((candidate) => candidate.startsWith(text)) : undefined
+  const extended =
+    text.length >= 2 ? candidates.find((candidate) => candidate.toLowerCase().startsWith(text)) : undefined
   if (extended !== undefined) return extended
   const ranked = candidates
-    .map((candidate) => ({ candidate, edits: editsBetween(text, candidate) }))
+    .map((candidate) => ({ candidate, edits: editsBetween(text, candidate.toLowerCase()) }))
     // Two edits make any two short words equal: at most a third of the letters may differ.
     .filter(({ candidate, edits }) => edits <= Math.min(MOST_EDITS, Math.ceil(candidate.length / 3)))
     .toSorted((one, other) => one.edits - other.edits)

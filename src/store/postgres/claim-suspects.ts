@@ -1,0 +1,81 @@
+import type { LaneDelivery, SuspectClaimRequest } from '../queue-store.ts'
+import { type PgPool, rawQuery, withClient } from './client.ts'
+import { RETURNING_CLAIMED, selectClaimed, toDeliveries } from './event-row.ts'
+import { type QuotedSchema, sequenceName } from './identifiers.ts'
+import { ownedLanes } from './lane-sql.ts'
+
+// Suspects that are due and, on an ordered subscription, in an owned lane with nothing of their key before them, neither
+// held nor in hand (which is read once, and not for every row): at most the head of each key. Oldest first, so that those
+// of a group that crashed come first again and are halved by the next process, however many others wait (see
+// src/queue/suspects.ts).
+// A crash is charged to a suspect that runs alone and to no other, and PROCESSING rows say so: of several none is a
+// suspect, and if their holder vanishes return-lapsed.ts treats them as neighbours. It cannot be found out then, because
+// the lanes of a group may be taken over one by one.
+const claimSuspectsSql = (schema: QuotedSchema): string => `
+  with open as materialized (
+    select s.id, s.lanes from ${schema}.outbox_subscription s
+     where s.id = $1 and s.paused_at is null
+       and (s.state = 'active' or s.state = 'joining' and (s.lanes = 0 or s.served_to is not null))
+  ),
+  lease as materialized (select nextval(${sequenceName(schema, 'outbox_lease_token')}) as token),
+  mine as materialized (
+    select 0::smallint as lane, clock_timestamp() + $3 * interval '1 millisecond' as until
+      from open o where o.lanes = 0
+    union all
+    select * from (${ownedLanes(schema, { worker: '$2', lanes: '$4', epochs: '$5' })}) owned
+  ),
+  busy as materialized (
+    select p.ordering_key as key from ${schema}.outbox_delivery p
+     where p.subscription_id = $1 and p.status = 'PROCESSING' and p.lane = any (array(select lane from mine))
+       and p.ordering_key is not null
+  ),
+  pick as materialized (
+    select array(
+      select d.ctid from ${schema}.outbox_delivery d
+       where d.subscription_id = $1 and d.lane = any (array(select lane from mine)) and d.status = 'PENDING' and d.held
+         and d.suspect and d.next_retry_at <= (select clock_timestamp())
+         and (d.ordering_key is null or
+              ((select h.id from ${schema}.outbox_delivery h
+                where h.subscription_id = $1 and h.lane = d.lane and h.ordering_key = d.ordering_key and h.held
+                  and h.id < d.id
+                limit 1) is null
+              and d.ordering_key not in (select key from busy)))
+       order by d.id
+       limit $6
+         for update skip locked) as rows
+  ),
+  updated as (
+    update ${schema}.outbox_delivery d
+       set status = 'PROCESSING', held = false, suspect = cardinality((select rows from pick)) = 1,
+           next_retry_at = null, attempt_count = d.attempt_count + 1,
+           last_attempt_at = clock_timestamp(), updated_at = clock_timestamp(), locked_by = $2,
+           locked_until = (select m.until from mine m where m.lane = d.lane),
+           lease_token = (select token from lease)
+     where d.ctid = any ((select rows from pick)::tid[])
+    returning ${RETURNING_CLAIMED}
+  ),
+  claimed as (
+    select u.lane, u.id, u.event_id, u.attempt_count, u.max_attempts, true as suspect, u.lease_token, u.ordering_key,
+           true as was_held
+      from updated u
+  )
+  ${selectClaimed(schema)}`
+
+/** Takes up to so many suspects that are due, in position order, under one lease token. */
+export async function claimSuspects(
+  pool: PgPool,
+  schema: QuotedSchema,
+  request: SuspectClaimRequest,
+): Promise<readonly LaneDelivery[]> {
+  const { subscriptionId, workerId, limit, leaseMs, lanes = [] } = request
+  const values = [
+    subscriptionId,
+    workerId,
+    leaseMs,
+    lanes.map(({ lane }) => lane),
+    lanes.map(({ epoch }) => epoch),
+    limit,
+  ]
+  const rows = await withClient(pool, (client) => rawQuery(client, claimSuspectsSql(schema), values))
+  return toDeliveries(rows, subscriptionId, workerId)
+}

@@ -1,0 +1,39 @@
+import { CommitpostError, NotFoundError } from '../../runtime/errors.ts'
+import { type PgPool, rawQuery, withClient } from './client.ts'
+import { deadLetterId } from './dead-letter-row.ts'
+import { driverErrorOf } from './driver-error.ts'
+import type { QuotedSchema } from './identifiers.ts'
+import { operatorName, operatorNote } from './operator.ts'
+import { refusalMessage } from './refusal-message.ts'
+
+/** What is done with a dead letter: delivered again, or left dead so that what waits behind it goes on. */
+export type DeadLetterAct = 'retry' | 'resolve'
+
+// Functions of the database, because operators use them from SQL too and need no right on the tables behind them.
+const closeSql = (schema: QuotedSchema, act: DeadLetterAct): string =>
+  `select ${schema}.outbox_${act}($1, $2, $3)`
+
+/** Closes a dead letter in one transaction with the operator's record. */
+export async function closeDeadLetter(
+  pool: PgPool,
+  schema: QuotedSchema,
+  act: DeadLetterAct,
+  id: string,
+  operator: string,
+  note: string | null,
+): Promise<void> {
+  const values = [deadLetterId(id), operatorName(operator), operatorNote(note)]
+  try {
+    await withClient(pool, (client) => rawQuery(client, closeSql(schema, act), values))
+  } catch (error) {
+    throw refusalOf(error, id)
+  }
+}
+
+/** What the database's functions refuse, in the library's own errors; all else as it is. */
+function refusalOf(error: unknown, id: string): unknown {
+  const refused = driverErrorOf(error)
+  if (refused?.code === 'P0002') return new NotFoundError('dead letter', id, { cause: error })
+  if (refused?.code !== '55000') return error
+  return new CommitpostError('INVALID_STATE', refusalMessage(refused), { cause: error })
+}

@@ -1,0 +1,52 @@
+import type { Clock } from '../../runtime/clock.ts'
+import { sqlState } from '../../runtime/sql-state.ts'
+import type { LaneClaimRequest, LaneDelivery } from '../queue-store.ts'
+import { claimFreshLanes } from './claim-fresh-lanes.ts'
+import { claimLanes } from './claim-lanes.ts'
+import type { PgPool } from './client.ts'
+import type { QuotedSchema } from './identifiers.ts'
+import type { LowWaterBound } from './low-water.ts'
+
+/** For so long after something was held it is taken for granted that something still is. */
+const HELD_MS = 1_000
+const LOCK_NOT_AVAILABLE = '55P03'
+
+/** The claims of one worker on one ordered subscription: the short way while nothing of its lanes is held or locked. */
+export class LaneClaims {
+  readonly #pool: PgPool
+  readonly #schema: QuotedSchema
+  readonly #clock: Clock
+  #heldUntilMs = Number.NEGATIVE_INFINITY
+
+  constructor(pool: PgPool, schema: QuotedSchema, clock: Clock) {
+    this.#pool = pool
+    this.#schema = schema
+    this.#clock = clock
+  }
+
+  /** Takes deliveries of owned lanes. `duePlaces` are kept for retries. */
+  async next(
+    request: LaneClaimRequest,
+    bound: LowWaterBound,
+    duePlaces: number,
+  ): Promise<readonly LaneDelivery[]> {
+    if (this.#clock.monotonicMs() >= this.#heldUntilMs) {
+      const taken = await this.#claimFresh(request, bound)
+      if (taken !== null) return taken
+      this.#heldUntilMs = this.#clock.monotonicMs() + HELD_MS
+    }
+    return claimLanes(this.#pool, this.#schema, request, bound, duePlaces)
+  }
+
+  async #claimFresh(
+    request: LaneClaimRequest,
+    bound: LowWaterBound,
+  ): Promise<readonly LaneDelivery[] | null> {
+    try {
+      return await claimFreshLanes(this.#pool, this.#schema, request, bound)
+    } catch (error) {
+      if (sqlState(error) === LOCK_NOT_AVAILABLE) return null
+      throw error
+    }
+  }
+}

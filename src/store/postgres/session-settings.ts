@@ -1,0 +1,135 @@
+import { property } from '../../runtime/property.ts'
+import {
+  BEGIN,
+  isStatementError,
+  type PgPool,
+  type PgPoolClient,
+  type PgQueryConfig,
+  rawQuery,
+} from './client.ts'
+import { quoteLiteral } from './identifiers.ts'
+
+/** Shorter than this a time-out can end what is merely slow; a worker's own calls give up after half of it. */
+const SHORTEST_TIMEOUT_MS = 60_000
+
+// What a role or a database may have set for its other users, and what a worker works with instead: one transaction
+// per statement, each with a snapshot of its own, that may write and is not cut short.
+const NEEDED_DEFAULTS = {
+  default_transaction_isolation: 'read committed',
+  default_transaction_read_only: 'off',
+}
+const TIMEOUTS = [
+  'statement_timeout',
+  'lock_timeout',
+  'idle_in_transaction_session_timeout',
+  'idle_session_timeout',
+  'transaction_timeout', // PostgreSQL 17 and later
+]
+const NEEDED = new Map<string, string>([
+  ...Object.entries(NEEDED_DEFAULTS),
+  ...TIMEOUTS.map((name) => [name, String(SHORTEST_TIMEOUT_MS)] as const),
+])
+
+const list = (texts: readonly string[]): string => texts.map(quoteLiteral).join(', ')
+
+const unfitSql = `
+  select pg_backend_pid(), s.name
+    from (select) always
+    left join pg_settings s
+      on case when s.name in (${list(Object.keys(NEEDED_DEFAULTS))})
+                then s.setting not in (${list(Object.values(NEEDED_DEFAULTS))})
+              when s.name in (${list(TIMEOUTS)}) then s.setting::bigint between 1 and ${SHORTEST_TIMEOUT_MS - 1}
+              else false end`
+
+const setSql = (scope: 'session' | 'local', name: string): string =>
+  `set ${scope} ${name} = ${quoteLiteral(NEEDED.get(name) ?? '')}`
+
+/**
+ * A pool whose connections work as a worker needs, whatever their role has set. Each is asked once, when it is new.
+ * Nearly always there is nothing to do. Otherwise a connection of the worker's own (`own`) that leads straight to the
+ * server is set for good; one through a pooler, or one that others use too, has it said with every transaction.
+ */
+export function withSessionSettings(pool: PgPool, own: boolean): PgPool {
+  const known = new WeakMap<object, PgPoolClient>()
+  return {
+    connect: async () => {
+      const client = await pool.connect()
+      const fit = known.get(client)
+      if (fit !== undefined) return fit
+      try {
+        const made = await makeFit(client, own)
+        known.set(client, made)
+        return made
+      } catch (error) {
+        client.release(true)
+        throw error
+      }
+    },
+    end: () => pool.end(),
+  }
+}
+
+async function makeFit(client: PgPoolClient, own: boolean): Promise<PgPoolClient> {
+  const rows = await rawQuery(client, unfitSql, [])
+  const unfit = rows.flatMap(([, name]) => (name === null || name === undefined ? [] : [name]))
+  if (unfit.length === 0) return client
+  if (own && String(property(client, 'processID')) === rows[0]?.[0]) {
+    await client.query(unfit.map((name) => setSql('session', name)).join('; '))
+    return client
+  }
+  const timeouts = unfit.filter((name) => TIMEOUTS.includes(name))
+  return new TransactionalClient(client, [BEGIN, ...timeouts.map((name) => setSql('local', name))].join('; '))
+}
+
+/** Runs every statement in a transaction that says itself what it needs, so that nothing is left in the session. */
+class TransactionalClient implements PgPoolClient {
+  readonly #client: PgPoolClient
+  readonly #opening: string
+  #isOpen = false
+
+  constructor(client: PgPoolClient, opening: string) {
+    this.#client = client
+    this.#opening = opening
+  }
+
+  readonly query = (async (statement: string | PgQueryConfig, values?: unknown[]): Promise<unknown> => {
+    if (statement === BEGIN) {
+      this.#isOpen = true
+      return this.#client.query(this.#opening)
+    }
+    if (statement === 'commit' || statement === 'rollback') this.#isOpen = false
+    else if (!this.#isOpen) return this.#inTransaction(() => this.#send(statement, values))
+    return this.#send(statement, values)
+  }) as PgPoolClient['query']
+
+  release(destroy?: boolean): void {
+    this.#isOpen = false
+    this.#client.release(destroy)
+  }
+
+  on(event: 'error', listener: (error: Error) => void): unknown {
+    return this.#client.on?.(event, listener)
+  }
+
+  removeListener(event: 'error', listener: (error: Error) => void): unknown {
+    return this.#client.removeListener?.(event, listener)
+  }
+
+  async #inTransaction(work: () => Promise<unknown>): Promise<unknown> {
+    await this.#client.query(this.#opening)
+    try {
+      const result = await work()
+      await this.#client.query('commit')
+      return result
+    } catch (error) {
+      if (isStatementError(error)) await this.#client.query('rollback')
+      throw error
+    }
+  }
+
+  #send(statement: string | PgQueryConfig, values?: unknown[]): Promise<unknown> {
+    return typeof statement === 'string'
+      ? this.#client.query(statement, values)
+      : this.#client.query(statement)
+  }
+}

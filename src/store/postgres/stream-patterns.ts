@@ -1,0 +1,5 @@
+/** `shop.*` becomes the LIKE pattern `shop.%`; everything else stands for itself. */
+export function streamPatterns(streams: readonly string[] | null): readonly string[] | null {
+  if (streams === null) return null
+  return streams.map((stream) => stream.replaceAll(/[\\%_]/g, '\\$&').replaceAll('*', '%'))
+}
