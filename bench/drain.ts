@@ -1,8 +1,7 @@
 // npm run bench -- drain [--events 100000] [--rounds 3] [--order none|aggregate] [--keys 100000] [--batch 1000]
 // Loads a backlog, then times one worker with a no-op handler until every delivery is DONE.
 import { parseArgs } from 'node:util'
-import { createOutbox, defineEvents, subscription, unchecked } from '../src/index.ts'
-import { postgresStore } from '../src/store/postgres/index.ts'
+import { benchOutbox, benchSubscriptions, loadBacklog, prepareSchema, SCHEMA } from './support/commitpost.ts'
 import { type BenchDatabase, openBenchDatabase } from './support/server.ts'
 
 interface DrainOptions {
@@ -18,14 +17,6 @@ interface Round {
   readonly nodeMicros: number
   readonly postgresMicros: number | null
 }
-
-const catalogue = defineEvents({
-  OrderPlaced: {
-    stream: 'bench.order',
-    aggregate: 'order',
-    schema: unchecked<{ orderId: number; note: string }>(),
-  },
-})
 
 const { values } = parseArgs({
   options: {
@@ -61,30 +52,21 @@ async function main(): Promise<void> {
 }
 
 async function drain(database: BenchDatabase): Promise<Round> {
-  const { pool, schema } = database
-  await database.reset()
-  const outbox = createOutbox({ store: postgresStore({ pool, schema }), events: catalogue })
+  const { pool } = database
+  const settings = { count: 1, order: options.order, batchSize: options.batch, concurrency: 100 }
   let handled = 0
   let finish: () => void = () => undefined
   const finished = new Promise<void>((resolve) => {
     finish = resolve
   })
-  const handler = async (): Promise<void> => {
+  const onEvent = (): void => {
     handled += 1
     if (handled === options.events) finish()
   }
-  const drained = subscription<typeof catalogue, never>('drain', {
-    order: options.order,
-    batchSize: options.batch,
-    concurrency: 100,
-    on: { OrderPlaced: handler },
-  })
-  const registration = outbox.worker([drained])
-  await registration.start()
-  await registration.active()
-  await registration.stop()
-  await load(database)
-  const worker = outbox.worker([drained])
+  await prepareSchema(pool, settings)
+  await loadBacklog(pool, options.events, options.keys)
+  await pool.query('checkpoint')
+  const worker = benchOutbox(pool).worker(benchSubscriptions(settings, onEvent))
   const cpuBefore = process.cpuUsage()
   const postgresBefore = database.cpuMicros()
   const startedAt = performance.now()
@@ -105,20 +87,9 @@ async function drain(database: BenchDatabase): Promise<Round> {
   }
 }
 
-async function load({ pool, schema }: BenchDatabase): Promise<void> {
-  await pool.query(
-    `insert into ${schema}.outbox_event (stream, event_type, aggregate_type, aggregate_id, payload)
-     select 'bench.order', 'OrderPlaced', 'order', (i % $2)::text,
-            jsonb_build_object('orderId', i, 'note', repeat('x', 300))
-       from generate_series(1, $1::int) i`,
-    [options.events, options.keys],
-  )
-  await pool.query('checkpoint')
-}
-
-async function assertAllDone({ pool, schema }: BenchDatabase): Promise<void> {
+async function assertAllDone({ pool }: BenchDatabase): Promise<void> {
   const { rows } = await pool.query<{ open: string }>(
-    `select count(*) as open from ${schema}.outbox_delivery where status <> 'DONE'`,
+    `select count(*) as open from ${SCHEMA}.outbox_delivery where status <> 'DONE'`,
   )
   if (rows[0]?.open !== '0')
     throw new Error(`${rows[0]?.open} deliveries are not DONE: the figure means nothing`)

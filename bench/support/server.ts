@@ -1,21 +1,15 @@
-import { readdirSync, readFileSync } from 'node:fs'
 import pg from 'pg'
-import { migrateUp } from '../../src/store/postgres/index.ts'
 import { resolveDatabase } from '../../src/testing/index.ts'
+import { cpuMicrosOfServer, parentOf } from './server-cpu.ts'
 
-/** A database for one benchmark: durable settings, a schema of its own, and a meter for the server's CPU. */
+/** A database for one benchmark: durable settings, and a meter for the server's CPU. */
 export interface BenchDatabase extends AsyncDisposable {
+  readonly url: string
   readonly pool: pg.Pool
-  readonly schema: string
   readonly version: string
-  /** CPU time of all processes of the server so far, in microseconds; null where it cannot be read. */
+  /** CPU time of all processes of the server so far, ended ones included, in microseconds; null where it cannot be read. */
   cpuMicros(): number | null
-  /** An empty, migrated schema. */
-  reset(): Promise<void>
 }
-
-const SCHEMA = 'commitpost_bench'
-const TICKS_PER_SECOND = 100
 
 /** Starts an embedded server with `synchronous_commit` and fsync on, or takes `DATABASE_URL`. */
 export async function openBenchDatabase(): Promise<BenchDatabase> {
@@ -27,16 +21,11 @@ export async function openBenchDatabase(): Promise<BenchDatabase> {
     `select current_setting('server_version') as v, pg_backend_pid() as pid`,
   )
   const postmaster = parentOf(version.rows[0]?.pid ?? 0)
-  const reset = async (): Promise<void> => {
-    await pool.query(`drop schema if exists ${SCHEMA} cascade`)
-    await migrateUp(pool, { schema: SCHEMA })
-  }
   return {
+    url: server.url,
     pool,
-    schema: SCHEMA,
     version: version.rows[0]?.v ?? 'unknown',
-    cpuMicros: () => (postmaster === null ? null : cpuOfChildren(postmaster)),
-    reset,
+    cpuMicros: () => (postmaster === null ? null : cpuMicrosOfServer(postmaster)),
     [Symbol.asyncDispose]: async () => {
       await pool.end()
       await server.stop()
@@ -44,31 +33,23 @@ export async function openBenchDatabase(): Promise<BenchDatabase> {
   }
 }
 
-interface ProcessStat {
-  readonly parent: number
-  readonly ticks: number
-}
+const NEEDED = { fsync: 'on', full_page_writes: 'on', synchronous_commit: 'on' } as const
+const NOTED = ['shared_buffers', 'max_wal_size', 'autovacuum_naptime'] as const
 
-function statOf(pid: number | string): ProcessStat | null {
-  try {
-    const text = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
-    return { parent: Number(fields[1]), ticks: Number(fields[11]) + Number(fields[12]) }
-  } catch {
-    return null
+/**
+ * The settings that decide how durable and how fast the server is.
+ * @throws Error when a commit would not be durable: no rate is worth anything then.
+ */
+export async function durableSettings({ pool }: BenchDatabase): Promise<Readonly<Record<string, string>>> {
+  const names = [...Object.keys(NEEDED), ...NOTED]
+  const { rows } = await pool.query<{ name: string; value: string }>(
+    `select name, current_setting(name) as value from unnest($1::text[]) name`,
+    [names],
+  )
+  const settings = Object.fromEntries(rows.map(({ name, value }) => [name, value]))
+  for (const [name, value] of Object.entries(NEEDED)) {
+    if (settings[name] !== value)
+      throw new Error(`The server has ${name} = ${settings[name]}. It must be ${value}.`)
   }
-}
-
-function parentOf(pid: number): number | null {
-  return statOf(pid)?.parent ?? null
-}
-
-function cpuOfChildren(postmaster: number): number {
-  let ticks = 0
-  for (const name of readdirSync('/proc')) {
-    if (!/^\d+$/.test(name)) continue
-    const stat = statOf(name)
-    if (stat !== null && stat.parent === postmaster) ticks += stat.ticks
-  }
-  return (ticks * 1_000_000) / TICKS_PER_SECOND
+  return settings
 }

@@ -1,0 +1,102 @@
+// npm run bench -- core [--rounds 3] [--only drain,live] [--contenders graphile,unordered] [--events 200000] [--resume]
+// Commitpost beside its peers: the same server, the same Node, the same work, one after the other in every round.
+import { parseArgs } from 'node:util'
+import { drainScenario } from './scenarios/drain.ts'
+import { idleScenario } from './scenarios/idle.ts'
+import { latencyScenario } from './scenarios/latency.ts'
+import { liveScenario } from './scenarios/live.ts'
+import { backlogScenario, fanOutScenario, hotKeysScenario, scalingScenario } from './scenarios/own-drains.ts'
+import { publishScenario } from './scenarios/publish.ts'
+import { describeMachine, describeVersions } from './support/machine.ts'
+import { print, progressLine } from './support/progress.ts'
+import { printBars, printScenario } from './support/report.ts'
+import { Results } from './support/results.ts'
+import { type Circumstances, resumeResults, writeResults } from './support/results-file.ts'
+import type { Scenario } from './support/scenario.ts'
+import { type BenchDatabase, durableSettings, openBenchDatabase } from './support/server.ts'
+
+const SCENARIOS: readonly Scenario[] = [
+  drainScenario,
+  hotKeysScenario,
+  fanOutScenario,
+  scalingScenario,
+  backlogScenario,
+  latencyScenario,
+  publishScenario,
+  idleScenario,
+  liveScenario,
+]
+const FULL_EVENTS = 200_000
+
+const { values } = parseArgs({
+  options: {
+    rounds: { type: 'string', default: '3' },
+    only: { type: 'string', default: '' },
+    contenders: { type: 'string', default: '' },
+    events: { type: 'string', default: String(FULL_EVENTS) },
+    resume: { type: 'boolean', default: false },
+  },
+})
+const events = Number(values.events)
+const rounds = Number(values.rounds)
+
+await main()
+
+async function main(): Promise<void> {
+  const chosen = SCENARIOS.filter(({ name }) => isAmong(name, values.only))
+  await using database = await openBenchDatabase()
+  const circumstances = await circumstancesOf(database)
+  // A trial must not replace the figures of a full run.
+  const path = events === FULL_EVENTS ? 'bench/results/core.json' : 'bench/results/trial.json'
+  const results = values.resume ? await resumeResults(path, circumstances) : new Results()
+  print(
+    Object.entries({ ...circumstances.machine, ...circumstances.versions })
+      .flat()
+      .join(' '),
+  )
+  for (let round = 1; round <= rounds; round += 1) {
+    for (const scenario of chosen) {
+      await runRound(database, scenario, results, round)
+      await writeResults(
+        path,
+        circumstances,
+        results,
+        SCENARIOS.flatMap((each) => each.bars(results)),
+      )
+    }
+  }
+  progressLine('')
+  for (const { name } of chosen) printScenario(results, name)
+  printBars(SCENARIOS.flatMap((each) => each.bars(results)))
+  print(`\nWritten to ${path}, with a chart beside it`)
+}
+
+async function circumstancesOf(database: BenchDatabase): Promise<Circumstances> {
+  return {
+    events,
+    machine: describeMachine(),
+    versions: describeVersions(database.version),
+    server: await durableSettings(database),
+  }
+}
+
+async function runRound(
+  database: BenchDatabase,
+  scenario: Scenario,
+  results: Results,
+  round: number,
+): Promise<void> {
+  await scenario.run({
+    database,
+    events,
+    round: results.nextRound(scenario.name),
+    results,
+    includes: (contender) => isAmong(contender, values.contenders),
+    progress: (text) => progressLine(`round ${round} of ${rounds}: ${text}`),
+  })
+}
+
+/** Whether one of the words, separated by semicolons or commas, is part of the name; no words take everything. */
+function isAmong(name: string, words: string): boolean {
+  return words === '' || words.split(/[;,]/).some((word) => name.includes(word.trim()))
+}

@@ -1,0 +1,62 @@
+import { type DrainContender, measureDrain } from '../support/measure-drain.ts'
+import { type Bar, bar, type Results } from '../support/results.ts'
+import type { Scenario } from '../support/scenario.ts'
+
+const OURS = { batchSize: 1_000, concurrency: 100 }
+
+/** Commitpost without order, as it takes part in the drains. */
+export const UNORDERED: DrainContender = {
+  name: 'commitpost unordered',
+  program: 'commitpost',
+  settings: { ...OURS, order: 'none' },
+}
+
+/** Commitpost in order by 100,000 keys. */
+export const ORDERED: DrainContender = {
+  name: 'commitpost ordered',
+  program: 'commitpost',
+  settings: { ...OURS, order: 'aggregate' },
+}
+
+const PEERS: readonly DrainContender[] = [
+  graphile(500, 24),
+  graphile(1_000, 100),
+  graphile(5_000, 1_000),
+  { name: 'pg-boss fetch(1000) and complete, 2 loops', program: 'pg-boss', settings: { mode: 'fetch' } },
+  { name: 'pg-boss work(), batches of 1000', program: 'pg-boss', settings: { mode: 'work' } },
+]
+
+const CONTENDERS: readonly DrainContender[] = [UNORDERED, ...PEERS, ORDERED]
+
+/** A backlog worked off by one process with a handler that does nothing. */
+export const drainScenario: Scenario = {
+  name: 'drain',
+  run: async (session) => {
+    // Each round begins with another contender, so that nobody always comes after the same one.
+    const first = session.round % CONTENDERS.length
+    for (const contender of [...CONTENDERS.slice(first), ...CONTENDERS.slice(0, first)]) {
+      await measureDrain(session, 'drain', contender, session.events)
+    }
+  },
+  bars: (results) => [
+    ...barAgainstPeers(results, 'drain, unordered, against the best peer', UNORDERED.name, 1.3),
+    ...barAgainstPeers(results, 'drain, ordered by 100,000 keys, against the best peer', ORDERED.name, 1.2),
+  ],
+}
+
+function graphile(localQueue: number, concurrentJobs: number): DrainContender {
+  return {
+    name: `graphile-worker localQueue ${localQueue}, ${concurrentJobs} jobs`,
+    program: 'graphile-worker',
+    settings: { localQueue, concurrentJobs },
+  }
+}
+
+function barAgainstPeers(results: Results, name: string, ours: string, limit: number): readonly Bar[] {
+  const rates = PEERS.map((peer) => results.median('drain', peer.name, 'perSecond')).filter(
+    (rate) => rate !== undefined,
+  )
+  const own = results.median('drain', ours, 'perSecond')
+  if (own === undefined || rates.length === 0) return []
+  return bar(name, own / Math.max(...rates), 'at least', limit)
+}

@@ -1,0 +1,103 @@
+/** What a contender's program is asked to do: write the backlog, work it off, or say whether all of it is done. */
+export type Step = 'load' | 'drain' | 'verify'
+
+/** How one drain is set up. Handed to a program as JSON on its command line. */
+export interface DrainTask {
+  readonly url: string
+  readonly step: Step
+  /** Events in the backlog. */
+  readonly events: number
+  /** Distinct ordering keys among them. */
+  readonly keys: number
+  /** Subscriptions that get each event; peers have one. */
+  readonly subscriptions: number
+  /** How many processes work it off. One alone ends by itself; of several each is told when to stop. */
+  readonly processes: number
+  /** The contender's own settings. */
+  readonly settings: ContenderSettings
+}
+
+/** Settings by name; each program reads its own. */
+export type ContenderSettings = Readonly<Record<string, number | string | boolean>>
+
+/** What one process did during a drain. */
+export interface DrainReport {
+  readonly handled: number
+  /** From the start until the last handler was called, in seconds. */
+  readonly handledSeconds: number
+  /** From the start until everything was written down and the worker had stopped, in seconds. */
+  readonly seconds: number
+  readonly cpuMicros: number
+  readonly maxRssBytes: number
+}
+
+/** A worker that keeps up with a publisher. */
+export interface LiveTask {
+  readonly url: string
+  readonly role: 'worker' | 'publisher'
+  /** Events before the measured ones: nobody is compared with a cold process. */
+  readonly warmUp: number
+  readonly events: number
+  readonly order: 'none' | 'aggregate'
+}
+
+/** What the worker of a live run did. */
+export interface LiveReport {
+  /** How long each tenth of the measured events took, in seconds. */
+  readonly tenths: readonly number[]
+  readonly cpuMicros: number
+  readonly maxRssBytes: number
+}
+
+/** One side of a latency run. */
+export interface LatencyTask {
+  readonly url: string
+  readonly role: 'worker' | 'publisher'
+  readonly warmUp: number
+  readonly events: number
+  readonly perSecond: number
+  readonly settings: ContenderSettings
+}
+
+/** How long each event took from the call that sent it to its handler, or to the end of that call, in microseconds. */
+export interface LatencyReport {
+  readonly latencies: readonly number[]
+}
+
+/** One way of writing, repeated by so many clients for so long. */
+export interface PublishTask {
+  readonly url: string
+  readonly way: 'business' | 'business-and-publish' | 'publish-all' | 'unnest'
+  readonly clients: number
+  readonly seconds: number
+}
+
+/** How often it was done, and the CPU time of the publishing process. */
+export interface PublishReport {
+  readonly perSecond: number
+  readonly microsEach: number
+}
+
+/** A worker with nothing to do. */
+export interface IdleTask {
+  readonly url: string
+  readonly order: 'none' | 'aggregate'
+  readonly seconds: number
+}
+
+/** What a worker with nothing to do asks of the database. */
+export interface IdleReport {
+  readonly queriesPerSecond: number
+}
+
+/** What a program says to whoever started it. */
+export type FromProgram =
+  | { readonly type: 'ready' }
+  | { readonly type: 'progress'; readonly value: number }
+  | { readonly type: 'report'; readonly report: unknown }
+
+/** What a program is told. */
+export type ToProgram =
+  | { readonly type: 'go' }
+  | { readonly type: 'stop' }
+  | { readonly type: 'credit'; readonly value: number }

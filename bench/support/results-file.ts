@@ -1,0 +1,63 @@
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
+import { drawChart } from './chart.ts'
+import type { Machine } from './machine.ts'
+import { type Bar, isMet, Results, type Sample } from './results.ts'
+
+/** What a run depends on: samples of different circumstances are never put together. */
+export interface Circumstances {
+  readonly events: number
+  readonly machine: Machine
+  readonly versions: Readonly<Record<string, string>>
+  /** The settings of the server that matter here. */
+  readonly server: Readonly<Record<string, string>>
+}
+
+/** Reads the samples of an earlier run under the same circumstances. */
+export async function resumeResults(path: string, circumstances: Circumstances): Promise<Results> {
+  const text = await readFile(path, 'utf8').catch(() => null)
+  if (text === null) return new Results()
+  const {
+    bars: _,
+    rounds,
+    ...before
+  } = JSON.parse(text) as Circumstances & {
+    bars: unknown
+    rounds: readonly Sample[]
+  }
+  if (!isDeepStrictEqual(before, circumstances)) {
+    throw new Error(`${path} was measured under other circumstances. Run without --resume to begin anew.`)
+  }
+  return new Results(rounds)
+}
+
+/** Writes the figures and the chart beside them. */
+export async function writeResults(
+  path: string,
+  circumstances: Circumstances,
+  results: Results,
+  bars: readonly Bar[],
+): Promise<void> {
+  const content = {
+    bars: bars.map((each) => ({
+      name: each.name,
+      figure: Number(each.figure.toPrecision(4)),
+      bar: each.bar,
+      is: each.is,
+      met: isMet(each),
+    })),
+    ...circumstances,
+    rounds: results.samples.map(withRoundedFigures),
+  }
+  const { machine, versions, events } = circumstances
+  const caption = `${events.toLocaleString('en')} events, ${machine.cores} cores, PostgreSQL ${versions['postgres']}`
+  await mkdir(dirname(path), { recursive: true })
+  await writeFile(path, `${JSON.stringify(content, null, 2)}\n`)
+  await writeFile(path.replace(/\.json$/, '.svg'), drawChart(results, caption))
+}
+
+function withRoundedFigures(sample: Sample): Sample {
+  const figures = Object.entries(sample.figures).map(([name, value]) => [name, Number(value.toPrecision(5))])
+  return { ...sample, figures: Object.fromEntries(figures) as Record<string, number> }
+}

@@ -1,0 +1,24 @@
+import type { Bar, Results } from './results.ts'
+import type { BenchDatabase } from './server.ts'
+
+/** What a scenario works with. */
+export interface Session {
+  readonly database: BenchDatabase
+  /** The backlog of the drains; longer and shorter ones are in proportion to it. */
+  readonly events: number
+  readonly round: number
+  readonly results: Results
+  /** Whether a contender takes part. */
+  includes(contender: string): boolean
+  /** Replaces the line that says what is going on. */
+  progress(text: string): void
+}
+
+/** Something that is measured once per round. */
+export interface Scenario {
+  readonly name: string
+  /** Measures one round and adds its samples to the results. */
+  run(session: Session): Promise<void>
+  /** What is asked of the medians. */
+  bars(results: Results): readonly Bar[]
+}
