@@ -1,0 +1,94 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { bePatient } from '../support/patience.ts'
+import { compiledDirectory } from '../support/program.ts'
+import { available, postgresAvailable } from '../support/servers.ts'
+import { countAnomalies } from './checker/judge.ts'
+import { faketimeLibrary } from './faketime.ts'
+import type { FaultName } from './plan.ts'
+import { reportText } from './report.ts'
+import { type ChaosReport, runChaos } from './run.ts'
+import { canMountSmallDisk } from './server.ts'
+
+bePatient()
+
+/** Everything the nemesis knows comes in these two; their seeds are such that it does so within seconds. */
+const halves: readonly { seed: number; title: string; faults: readonly FaultName[] }[] = [
+  {
+    seed: 20_275,
+    title: 'workers killed, paused, cut off, deployed anew, with wrong clocks',
+    faults: [
+      'kill',
+      'stop',
+      'silence',
+      'loseReply',
+      'skewClock',
+      'deploy',
+      'killPublisher',
+      'terminateWorker',
+    ],
+  },
+  {
+    seed: 20_293,
+    title: 'the database crashed, full, partitioned, with an old snapshot, its answers to COMMIT lost',
+    faults: [
+      'restart',
+      'fillDisk',
+      'partition',
+      'terminateAll',
+      'holdSnapshot',
+      'cut',
+      'cutPublisher',
+      'loseCommitReply',
+      'loseCommitRequest',
+    ],
+  },
+]
+
+async function shortRun(seed: number, faults: readonly FaultName[]): Promise<ChaosReport> {
+  const journals = await mkdtemp(join(tmpdir(), 'commitpost-journals-'))
+  const report = await runChaos({
+    seed,
+    faults,
+    durationMs: 9_000,
+    leaseMs: 2_000,
+    programs: compiledDirectory,
+    journals,
+    smallDisk: available('the right to mount a tmpfs (root on Linux), for full disks', canMountSmallDisk()),
+    faketime: faketimeLibrary(),
+    recoveryBarMs: null, // how fast is for `npm run chaos` to say: here the machine does much else
+    quietMs: 60_000,
+    onLine: () => undefined,
+  })
+  if (report.ok) await rm(journals, { recursive: true })
+  else process.stderr.write(`${reportText(report)}\n`)
+  return report
+}
+
+describe.skipIf(!postgresAvailable())('chaos: four worker processes, three publishers and a nemesis', () => {
+  test.each(halves)(
+    'seed $seed: nothing lost, invented, early, changed, out of order or stuck; $title',
+    async ({ seed, faults }) => {
+      const { verdict, crashes, plan } = await shortRun(seed, faults)
+
+      expect(countAnomalies(verdict)).toEqual({
+        lost: 0,
+        stuck: 0,
+        phantom: 0,
+        early: 0,
+        identity: 0,
+        inversion: 0,
+        gap: 0,
+        overlap: 0,
+        duplicate: 0,
+      })
+      expect(crashes).toEqual([])
+      const possible = faults.filter((name) => name !== 'fillDisk' || canMountSmallDisk())
+      expect(new Set(plan.map(({ name }) => name))).toEqual(new Set(possible))
+      expect(verdict.totals.committed).toBeGreaterThan(50)
+      expect(verdict.totals.runs).toBeGreaterThan(verdict.totals.committed)
+    },
+  )
+})

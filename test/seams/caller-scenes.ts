@@ -1,0 +1,207 @@
+import pg from 'pg'
+import type { Transaction } from '../../src/index.ts'
+import type { Scene } from './scene.ts'
+import { events, identityOf, type SceneEvent, toInput } from './scene-events.ts'
+import { asOperation } from './seam-pool.ts'
+import type { Process, Stage } from './stage.ts'
+
+/** What a publisher does: its transaction is rolled back, or run until it is known to be committed. */
+export const publishing: Scene = {
+  name: 'publish',
+  subscription: { order: 'aggregate' },
+  operations: ['publish', 'publish and roll back'],
+  prepare: async (stage) => {
+    await stage.subscribe()
+    stage.owes([...events('a', 'nothing', 2), ...events('b', 'nothing')])()
+  },
+  live: publishTwice,
+  rescue: publishTwice,
+  // What was written beside the events is there exactly when they are.
+  inspect: async (stage) => {
+    const { rows } = await stage.db.pool.query('select 1 from effect where worker = $1', ['business'])
+    const writes = stage.owed.length
+    return rows.length === writes ? [] : [`${rows.length} business rows for ${writes} events`]
+  },
+}
+
+/** The naive form: the rows first, and the events in a transaction of their own. Nobody knows that one is missing. */
+export const publishingApart: Scene = {
+  ...publishing,
+  name: 'publish, in two transactions',
+  operations: ['publish'],
+  live: (stage, { outbox, pool }) =>
+    asOperation('publish', async () => {
+      await outbox.inTransaction(pool, (tx) => writeRows(stage, tx))
+      await outbox.inTransaction(pool, (tx) => outbox.publishAll(tx, stage.owed.map(toInput)))
+    }),
+  rescue: async () => {},
+}
+
+class ChangedMind extends Error {}
+
+/** A transaction that is rolled back, and one that is run until it is known to be committed. */
+async function publishTwice(stage: Stage, { outbox, pool }: Process): Promise<void> {
+  const unwanted = events('a', 'nothing', 1, 9)
+  stage.journal.begun(unwanted.map(identityOf))
+  await asOperation('publish and roll back', () =>
+    outbox.inTransaction(pool, async (tx) => {
+      await outbox.publishAll(tx, unwanted.map(toInput))
+      throw new ChangedMind()
+    }),
+  ).catch((error: unknown) => error)
+  await publishOwed(stage, { outbox, pool }).catch(() => publishOwed(stage, { outbox, pool }))
+}
+
+function publishOwed(stage: Stage, { outbox, pool }: Pick<Process, 'outbox' | 'pool'>): Promise<unknown> {
+  return asOperation('publish', () =>
+    outbox.inTransaction(pool, async (tx) => {
+      await writeRows(stage, tx)
+      await outbox.publishAll(tx, stage.owed.map(toInput), { onDuplicate: 'ignore' })
+    }),
+  )
+}
+
+/** What the business transaction is about: one row for each event, unless they are there already. */
+async function writeRows(stage: Stage, tx: Transaction): Promise<void> {
+  await tx.query(
+    `insert into effect (n, event_id, worker)
+     select 0, gen_random_uuid(), 'business' from generate_series(1, $1::text::integer)
+      where not exists (select 1 from effect where worker = 'business')`,
+    [String(stage.owed.length)],
+  )
+}
+
+/** Forgets what every subscription is done with, beside what is not done, and beside a dead letter. */
+export const retaining: Scene = {
+  name: 'retain',
+  subscription: { order: 'aggregate' },
+  operations: ['retain'],
+  prepare: async (stage) => {
+    await stage.subscribe()
+    await stage.publish(
+      events('a', 'nothing', 2),
+      events('b', 'dies until mended'),
+      events('b', 'nothing', 1, 1),
+    )
+    const before = stage.process('before')
+    await before.start()
+    await stage.drained()
+    await before.worker.stop()
+    await stage.publish(events('c', 'nothing'))
+  },
+  live: (stage, process) => retain(stage, process).catch(() => retain(stage, process)),
+  rescue: (stage, process) => retain(stage, process),
+  inspect: async (stage) => {
+    const { rows } = await stage.db.pool.query<{ aggregate_id: string }>(
+      'select aggregate_id from outbox_event order by id',
+    )
+    const kept = rows.map(({ aggregate_id }) => aggregate_id).join()
+    return kept === 'b,b,c' ? [] : [`kept ${kept}, not what was still needed`]
+  },
+}
+
+function retain(stage: Stage, { pool }: Process): Promise<void> {
+  return asOperation('retain', async () => {
+    const client = await pool.connect()
+    try {
+      await client.query('begin')
+      await client.query('select outbox_forget($1::uuid[])', [stage.owed.map(({ eventId }) => eventId)])
+      await client.query('commit')
+      client.release()
+    } catch (error) {
+      client.release(true)
+      throw error
+    }
+  })
+}
+
+/** Keeps, for each stage, the commit of a publisher who has not seen what is registered. */
+class LateCommits {
+  readonly #commits = new WeakMap<Stage, () => Promise<void>>()
+
+  async begin(stage: Stage, owed: readonly SceneEvent[]): Promise<void> {
+    this.#commits.set(stage, await publishOpen(stage, owed))
+  }
+
+  /** The worker starts; only then the publisher commits. */
+  async join(stage: Stage, process: Process, meanwhile = async (): Promise<void> => {}): Promise<void> {
+    await process.worker.start().catch(() => process.worker.start())
+    await meanwhile()
+    await this.#commits.get(stage)?.()
+    await process.worker.active()
+  }
+}
+
+/** A subscription that is new, while a publisher that has not seen it is about to commit. */
+export function registering(startFrom: 'now' | 'beginning'): Scene {
+  const late = new LateCommits()
+  return {
+    name: `register, from ${startFrom}`,
+    subscription: { order: 'aggregate', startFrom },
+    operations: startFrom === 'now' ? ['register', 'advanceJoining'] : ['advanceJoining'],
+    prepare: async (stage) => {
+      const earlier = events('a', 'nothing')
+      if (startFrom === 'beginning') await stage.publish(earlier)
+      await late.begin(stage, events('a', 'nothing', 2, 1))
+    },
+    live: async (stage, process) => {
+      await late.join(stage, process)
+      await stage.publish(events('a', 'nothing', 1, 3))
+      await stage.drained()
+    },
+    rescue: (stage, process) => late.join(stage, process),
+    inspect: async () => [],
+  }
+}
+
+/**
+ * An ordered subscription that takes more than before, for the first time or while an earlier time still goes on, while
+ * a publisher that has not seen it is about to commit. It is served meanwhile.
+ */
+export function widening(time: 'first' | 'second'): Scene {
+  const late = new LateCommits()
+  return {
+    name: `widen, for the ${time} time`,
+    subscription: { order: 'aggregate' },
+    operations: time === 'first' ? ['register', 'advanceJoining'] : ['register'],
+    prepare: async (stage) => {
+      await stage.subscribe(['StepPlanned'])
+      await late.begin(stage, events('a', 'nothing', 2))
+      if (time === 'second') await stage.register(['StepPlanned', 'StepForgotten'])
+    },
+    live: async (stage, process) => {
+      await late.join(stage, process, async () => {
+        await stage.publish(events('b', 'nothing', 2))
+        await stage.drained()
+      })
+      await stage.publish(events('a', 'nothing', 1, 2))
+      await stage.drained()
+    },
+    rescue: (stage, process) => late.join(stage, process),
+    inspect: async () => [],
+  }
+}
+
+/** Publishes on a connection of its own and leaves the transaction open. Returns its commit, which works once. */
+async function publishOpen(stage: Stage, owed: readonly SceneEvent[]): Promise<() => Promise<void>> {
+  const client = new pg.Client({ connectionString: stage.db.url })
+  client.on('error', () => undefined)
+  await client.connect()
+  await client.query('begin')
+  for (const { eventId, key, seq, does } of owed) {
+    await client.query(
+      `insert into outbox_event (event_id, stream, event_type, aggregate_type, aggregate_id, payload)
+       values ($1, 'seam.step', 'StepTaken', 'walk', $2, $3)`,
+      [eventId, key, JSON.stringify({ seq, does })],
+    )
+  }
+  const conclude = stage.owes(owed)
+  let committed: Promise<void> | null = null
+  return () => {
+    committed ??= client.query('commit').then(() => {
+      conclude()
+      return client.end()
+    })
+    return committed
+  }
+}

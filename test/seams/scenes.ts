@@ -1,0 +1,181 @@
+import { eventually } from '../support/program.ts'
+import { publishing, registering, retaining, widening } from './caller-scenes.ts'
+import type { Scene } from './scene.ts'
+import { events } from './scene-events.ts'
+import type { Process, Stage } from './stage.ts'
+
+const nothing = async (): Promise<void> => {}
+const noFaults = async (): Promise<readonly string[]> => []
+
+type Parts = Pick<Scene, 'name' | 'operations'> & Partial<Scene>
+
+/** A worker that finds something to do. */
+function working(order: 'none' | 'aggregate', parts: Parts, backlog: (stage: Stage) => Promise<void>): Scene {
+  return {
+    subscription: { order },
+    prepare: async (stage) => {
+      await stage.subscribe()
+      await backlog(stage)
+    },
+    live: async (stage, process) => {
+      await process.start()
+      await stage.drained()
+    },
+    rescue: nothing,
+    inspect: noFaults,
+    ...parts,
+    name: `${parts.name}, ${order === 'none' ? 'unordered' : 'ordered'}`,
+  }
+}
+
+const START = ['assertReady', 'register', 'heartbeat', 'advanceJoining', 'recover', 'takeUnmatched']
+
+const claiming = (order: 'none' | 'aggregate'): Scene => {
+  const claims = order === 'none' ? ['claim'] : ['takeLanes', 'claimLanes']
+  const [claim] = claims.slice(-1)
+  return working(
+    order,
+    {
+      name: 'claim',
+      operations: [...(order === 'none' ? START : []), ...claims, 'claimSuspects'],
+      live: async (stage, process) => {
+        await process.start()
+        await stage.drained()
+        const decided = `${claim}: select from outbox_delivery`
+        await eventually('the low-water bound has moved', () => process.pool.seams.has(decided))
+      },
+    },
+    async (stage) => {
+      const left = events('a', 'nothing')
+      await stage.publish(left, events('a', 'nothing', 2, 1), events('b', 'nothing', 2))
+      await stage.leaveBehind(left)
+    },
+  )
+}
+
+/** A claim that finds something held: it goes the long way, and parks what stands behind. */
+const parking: Scene = working(
+  'aggregate',
+  {
+    name: 'claim behind a retry',
+    operations: ['claimLanes'],
+    live: async (stage, process) => {
+      await process.start()
+      const longWay = 'claimLanes: update outbox_delivery (2)'
+      await eventually('a claim has gone the long way', () => process.pool.seams.has(longWay))
+      await stage.drained()
+    },
+  },
+  async (stage) => {
+    const [first, ...behind] = events('a', 'nothing', 2)
+    if (first === undefined) throw new Error('there is no first event')
+    await stage.publish([first], behind)
+    // For longer than the scene lasts: `drained` cuts it short.
+    await stage.db.pool.query(
+      `update outbox_delivery set held = true, next_retry_at = now() + interval '1 hour' where event_id = $1`,
+      [first.eventId],
+    )
+  },
+)
+
+const dispatching = (order: 'none' | 'aggregate'): Scene =>
+  working(order, { name: 'dispatch', operations: ['dispatch once', 'dispatch complete'] }, (stage) =>
+    stage.publish(events('a', 'once'), events('b', 'completes'), events('a', 'nothing', 1, 1)),
+  )
+
+const settling = (order: 'none' | 'aggregate'): Scene =>
+  working(order, { name: 'settle', operations: ['settle', 'unpark'] }, (stage) =>
+    stage.publish(events('a', 'fails once'), events('a', 'nothing', 2, 1), events('b', 'nothing')),
+  )
+
+const dying = (order: 'none' | 'aggregate'): Scene =>
+  working(order, { name: 'dead letter', operations: ['settle'] }, (stage) =>
+    stage.publish(events('a', 'dies until mended'), events('a', 'nothing', 2, 1), events('b', 'nothing')),
+  )
+
+const crashed = (order: 'none' | 'aggregate'): Scene =>
+  working(
+    order,
+    {
+      name: 'dead letter of one that killed its worker',
+      operations: order === 'none' ? ['recover'] : ['takeLanes'],
+    },
+    async (stage) => {
+      const killer = events('a', 'nothing')
+      await stage.publish(killer, events('a', 'nothing', 1, 1))
+      await stage.leaveBehind(killer, true)
+    },
+  )
+
+const redriving = (order: 'none' | 'aggregate'): Scene =>
+  working(
+    order,
+    {
+      name: 'redrive',
+      operations: ['listDeadLetters', 'retryDeadLetter'],
+      live: async (stage, process) => {
+        await process.start()
+        await stage.drained()
+        stage.mend()
+        await retryAll(process)
+        await stage.drained()
+      },
+    },
+    (stage) => stage.publish(events('a', 'dies until mended'), events('a', 'nothing', 2, 1)),
+  )
+
+/** An operator who was not told how it went looks again: what is resolved is no longer in the list. */
+async function retryAll({ outbox }: Process): Promise<void> {
+  const letters = await outbox.deadLetters.list().catch(() => outbox.deadLetters.list())
+  for (const { id } of letters) {
+    await outbox.deadLetters.retry(id, { operator: 'a person' }).catch(() => undefined)
+  }
+  const rest = await outbox.deadLetters.list()
+  for (const { id } of rest) await outbox.deadLetters.retry(id, { operator: 'a person' })
+}
+
+const stopping: Scene = working(
+  'aggregate',
+  {
+    name: 'stop',
+    operations: ['settle', 'releaseLanes', 'leave'],
+    live: async (stage, process) => {
+      let go = (): void => undefined
+      const open = new Promise<void>((resolve) => {
+        go = resolve
+      })
+      const begun = new Promise<void>((resolve) => {
+        stage.gate = { begun: resolve, open }
+      })
+      await process.start()
+      await begun
+      const stopped = process.worker.stop()
+      go()
+      await stopped
+    },
+  },
+  (stage) => stage.publish(events('a', 'nothing', 3)),
+)
+
+export const scenes: readonly Scene[] = [
+  publishing,
+  claiming('none'),
+  claiming('aggregate'),
+  parking,
+  dispatching('none'),
+  dispatching('aggregate'),
+  settling('none'),
+  settling('aggregate'),
+  dying('none'),
+  dying('aggregate'),
+  crashed('none'),
+  crashed('aggregate'),
+  redriving('none'),
+  redriving('aggregate'),
+  retaining,
+  registering('now'),
+  registering('beginning'),
+  widening('first'),
+  widening('second'),
+  stopping,
+]

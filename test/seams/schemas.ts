@@ -1,0 +1,43 @@
+import { createOutboxDatabase, type OutboxDatabase } from '../store/postgres/fixtures.ts'
+
+const GUARDED = ['outbox_event', 'outbox_delivery', 'outbox_operator_log']
+const EMPTIED = [
+  ...GUARDED,
+  'outbox_subscription',
+  'outbox_lane',
+  'outbox_worker',
+  'outbox_dead_letter',
+  'outbox_sequence',
+  'outbox_unmatched',
+  'outbox_inbox',
+  'effect',
+]
+
+const free: OutboxDatabase[] = []
+const all: OutboxDatabase[] = []
+
+/** An empty schema with a table for the effects of handlers. Making one takes longer than most scenes. */
+export async function takeSchema(): Promise<OutboxDatabase> {
+  const used = free.pop()
+  if (used !== undefined) return used
+  const db = await createOutboxDatabase({ connections: 3 })
+  all.push(db)
+  await db.pool.query(
+    'create table effect (n integer not null, event_id uuid not null, worker text not null)',
+  )
+  return db
+}
+
+/** Gives a schema back that nobody uses any more. */
+export async function giveSchemaBack(db: OutboxDatabase): Promise<void> {
+  const switchTriggers = (to: string): string =>
+    GUARDED.map((table) => `alter table ${table} ${to} trigger user;`).join('')
+  const empty = EMPTIED.map((table) => `delete from ${table};`).join('')
+  await db.pool.query(`begin; ${switchTriggers('disable')} ${empty} ${switchTriggers('enable')} commit`)
+  free.push(db)
+}
+
+/** Drops all of them. */
+export async function dropSchemas(): Promise<void> {
+  await Promise.all(all.map((db) => db.drop()))
+}

@@ -1,0 +1,300 @@
+import {
+  createOutbox,
+  fixed,
+  NonRetryableError,
+  type Outbox,
+  type SubscriptionContext,
+  systemClock,
+  type Worker,
+} from '../../src/index.ts'
+import { postgresStore } from '../../src/store/postgres/index.ts'
+import type { Transaction } from '../../src/store/transaction.ts'
+import type { OutboxDatabase } from '../store/postgres/fixtures.ts'
+import { Journal } from '../support/journal.ts'
+import { eventually } from '../support/program.ts'
+import { sturdyPool } from '../support/sturdy-pool.ts'
+import { catalogue, type Deed, followUp, identityOf, type SceneEvent, toInput } from './scene-events.ts'
+import { giveSchemaBack, takeSchema } from './schemas.ts'
+import { asOperation, namingOperations, never, SeamPool } from './seam-pool.ts'
+
+type Steps = typeof catalogue
+type StepContext = SubscriptionContext<Steps, Transaction>
+
+/** What may be said of the one subscription of a scene. */
+export interface SceneSubscription {
+  readonly order: 'none' | 'aggregate'
+  readonly startFrom?: 'now' | 'beginning'
+}
+
+export const SUBSCRIPTION = 'walkers'
+const LANES = 2
+const LEASE_MS = 60_000
+// The store's own clock only spaces its looks at the low-water bound.
+const HURRIED = { ...systemClock, monotonicMs: () => performance.now() * 50 }
+
+/** One process of the application: connections of its own that may end at any statement. */
+export interface Process {
+  readonly id: string
+  readonly pool: SeamPool
+  readonly outbox: Outbox<Steps, Transaction>
+  readonly worker: Worker
+  /** Starts the worker, again when that fails, as a supervisor would. */
+  start(): Promise<void>
+}
+
+/** A schema, its history, and the processes that come and go on it. */
+export class Stage implements AsyncDisposable {
+  readonly db: OutboxDatabase
+  readonly subscription: SceneSubscription
+  /** Every event that is owed to the subscription. */
+  readonly owed: SceneEvent[] = []
+  readonly journal: Journal
+  /** Resolves when the first handler runs; it goes on when the scene says so. */
+  gate: { begun(): void; readonly open: Promise<void> } | null = null
+  #mended = false
+  readonly #failed = new Set<string>()
+  readonly #ending: (() => Promise<unknown>)[] = []
+
+  private constructor(db: OutboxDatabase, subscription: SceneSubscription) {
+    this.db = db
+    this.subscription = subscription
+    this.journal = new Journal(SUBSCRIPTION, subscription.order === 'none' ? 'none' : 'key')
+  }
+
+  static async open(subscription: SceneSubscription): Promise<Stage> {
+    return new Stage(await takeSchema(), subscription)
+  }
+
+  /** A new process. Nothing of it runs yet. */
+  process(id: string): Process {
+    const application_name = this.#nameOf(id)
+    const pool = new SeamPool(sturdyPool({ connectionString: this.db.url, application_name, max: 6 }))
+    const store = postgresStore({ pool, schema: this.db.schema, clock: HURRIED })
+    const outbox = createOutbox({ store: namingOperations(store), events: catalogue, notify: false })
+    const { order, startFrom = 'now' } = this.subscription
+    const worker = outbox.worker(
+      [
+        outbox.subscription(SUBSCRIPTION, {
+          on: { StepTaken: (event, ctx) => this.#handle({ id, pool, outbox }, event, ctx) },
+          ...(order === 'none' ? {} : { order, lanes: LANES }),
+          startFrom,
+          maxAttempts: 3,
+          retry: fixed(1),
+          concurrency: 4,
+          pollMs: 20,
+          pollMinMs: 5,
+        }),
+      ],
+      {
+        workerId: id,
+        leaseMs: LEASE_MS,
+        housekeepingMs: 20,
+        listen: false,
+        drainMs: 10_000,
+      },
+    )
+    this.#ending.push(() => (pool.dead ? pool.end() : worker.stop().then(() => pool.end())))
+    return { id, pool, outbox, worker, start: () => startPatiently(worker) }
+  }
+
+  /** The subscription as registration leaves it, so that a scene can begin with it. */
+  async subscribe(eventTypes: readonly string[] = ['StepTaken']): Promise<void> {
+    await this.register(eventTypes)
+    // Nobody publishes while it joins: there is nothing to wait for, and other tests' transactions are not ours.
+    await this.db.pool.query(`update outbox_subscription set state = 'active', generation = generation + 1`)
+  }
+
+  /** Registers the subscription, or widens it. */
+  async register(eventTypes: readonly string[]): Promise<void> {
+    const registrar = postgresStore({ pool: this.db.pool, schema: this.db.schema }).openWorker()
+    const { order } = this.subscription
+    await registrar.register({
+      name: SUBSCRIPTION,
+      streams: null,
+      eventTypes,
+      orderBy: order,
+      lanes: order === 'none' ? 0 : LANES,
+      onDead: 'block',
+      maxAttempts: 3,
+      startFrom: 'now',
+    })
+    await registrar.close()
+  }
+
+  /** Publishes in one committed transaction on a connection that nothing befalls. */
+  async publish(...batches: readonly (readonly SceneEvent[])[]): Promise<void> {
+    const owed = batches.flat()
+    const store = postgresStore({ pool: this.db.pool, schema: this.db.schema })
+    const outbox = createOutbox({ store, events: catalogue, notify: false })
+    const conclude = this.owes(owed)
+    await outbox.inTransaction(this.db.pool, (tx) => outbox.publishAll(tx, owed.map(toInput)))
+    conclude()
+  }
+
+  /** These will have to arrive, and what their handlers publish in turn. Returns how to say that they are committed. */
+  owes(owed: readonly SceneEvent[]): () => void {
+    this.owed.push(...owed)
+    const publication = this.journal.begun(owed.map(identityOf))
+    publication.committing()
+    const next = owed.filter(({ does }) => does === 'completes').map(followUp)
+    if (next.length > 0) this.owes(next)()
+    return () => publication.concluded('committed')
+  }
+
+  /** A worker that vanished left these in hand; with `suspect`, it ran them alone and for the last time. */
+  async leaveBehind(left: readonly SceneEvent[], suspect = false): Promise<void> {
+    const eventIds = left.map(({ eventId }) => eventId)
+    await this.db.pool.query(
+      `update outbox_delivery set status = 'PROCESSING', attempt_count = case when $2 then max_attempts else 1 end,
+              suspect = $2, locked_by = 'gone', locked_until = now() - interval '1 s',
+              lease_token = nextval('outbox_lease_token')
+        where event_id = any ($1)`,
+      [eventIds, suspect],
+    )
+    await this.db.pool.query(
+      `update outbox_lane set owner = 'gone', until = now() - interval '1 s', epoch = epoch + 1`,
+    )
+  }
+
+  /** What a dead process had sent is done to its end by the server. */
+  async untilGone(process: string): Promise<void> {
+    await eventually(`the connections of ${process} are gone`, async () => {
+      const { rows } = await this.db.pool.query(
+        'select 1 from pg_stat_activity where application_name = $1',
+        [this.#nameOf(process)],
+      )
+      return rows.length === 0
+    })
+  }
+
+  /** The time of a process that is dead passes on the database's clock. */
+  async lapse(worker: string): Promise<void> {
+    const past = `clock_timestamp() - interval '1 ms'`
+    await this.db.pool.query(`update outbox_delivery set locked_until = ${past} where locked_by = $1`, [
+      worker,
+    ])
+    await this.db.pool.query(`update outbox_lane set until = ${past} where owner = $1`, [worker])
+    await this.db.pool.query('delete from outbox_worker where worker_id = $1', [worker])
+  }
+
+  /** Whatever failed before succeeds from now on. */
+  mend(): void {
+    this.#mended = true
+  }
+
+  /** Waits until nothing can be done any more without a person. Pauses between attempts are cut short. */
+  async drained(): Promise<void> {
+    await eventually(
+      'everything is settled or waits for a person',
+      async () => {
+        await this.db.pool.query(
+          `update outbox_delivery set next_retry_at = now()
+          where status = 'PENDING' and next_retry_at > now() + interval '100 ms' and next_retry_at < 'infinity'`,
+        )
+        return !(await this.hasWork())
+      },
+      20_000,
+    )
+  }
+
+  async hasWork(): Promise<boolean> {
+    const { rows } = await this.db.pool.query(
+      `select 1 from outbox_delivery d
+        where d.status = 'PROCESSING'
+           or d.status = 'PENDING' and not exists (
+              select 1 from outbox_delivery h
+               where h.subscription_id = d.subscription_id and h.ordering_key = d.ordering_key and h.id < d.id
+                 and h.status = 'DEAD' and h.held)
+        limit 1`,
+    )
+    return rows.length > 0
+  }
+
+  /** Writes down what only the tables know: the effects that committed with a handler, and what was never settled. */
+  async closeJournal(): Promise<void> {
+    const { rows: effects } = await this.db.pool.query<{ n: number; event_id: string; worker: string }>(
+      `select n, event_id, worker from effect where worker <> 'business'`,
+    )
+    const known = new Map(this.owed.map((event) => [event.eventId, event]))
+    for (const { n, event_id: eventId, worker } of effects) {
+      const event = known.get(eventId) ?? { eventId, key: 'unknown', seq: 0, does: 'nothing' }
+      this.journal.handled(identityOf(event), { worker, attempt: 1, sequence: null }, n)
+    }
+    const { rows: left } = await this.db.pool.query<{ event_id: string; status: string }>(
+      `select event_id, status from outbox_delivery where status <> 'DONE'`,
+    )
+    for (const { event_id, status } of left) this.journal.left(event_id, status)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(this.#ending.map((end) => end()))
+    await giveSchemaBack(this.db)
+  }
+
+  async #handle(
+    { id, pool, outbox }: Pick<Process, 'id' | 'pool' | 'outbox'>,
+    event: {
+      readonly eventId: string
+      readonly aggregateId: string
+      readonly payload: { readonly seq: number; readonly does: Deed; readonly next?: string }
+    },
+    ctx: StepContext,
+  ): Promise<void> {
+    if (pool.dead) return never()
+    const { eventId, aggregateId: key, payload } = event
+    const { seq, does } = payload
+    await this.#waitAtGate()
+    const sight = { worker: id, attempt: ctx.attempt, sequence: null }
+    const identity = identityOf({ eventId, key, seq, does })
+    if (this.#fails(eventId, does)) {
+      this.journal.seen(identity, sight).failed()
+      throw does === 'fails once'
+        ? new Error('the first time fails')
+        : new NonRetryableError('not mended yet')
+    }
+    // What commits with a transaction of the handler's own is written down there, and nowhere else.
+    const write = (tx: Transaction): Promise<unknown> =>
+      tx.query('insert into effect (n, event_id, worker) values ($1, $2, $3)', [
+        this.journal.tick(),
+        eventId,
+        id,
+      ])
+    if (does === 'once') {
+      await asOperation('dispatch once', () => ctx.once(pool, write))
+    } else if (does === 'completes') {
+      await asOperation('dispatch complete', () =>
+        outbox.inTransaction(pool, async (tx) => {
+          await write(tx)
+          const { type, ...input } = toInput(followUp({ eventId, key, seq, does }))
+          await ctx.publish(tx, type, input)
+          await ctx.complete(tx)
+        }),
+      )
+    } else {
+      this.journal.handled(identity, sight)
+    }
+  }
+
+  #fails(eventId: string, does: Deed): boolean {
+    if (does === 'dies until mended') return !this.#mended
+    if (does !== 'fails once' || this.#failed.has(eventId)) return false
+    this.#failed.add(eventId)
+    return true
+  }
+
+  #nameOf(process: string): string {
+    return `${this.db.schema} ${process}`
+  }
+
+  async #waitAtGate(): Promise<void> {
+    const gate = this.gate
+    this.gate = null
+    gate?.begun()
+    await gate?.open
+  }
+}
+
+async function startPatiently(worker: Worker): Promise<void> {
+  await worker.start().catch(() => worker.start())
+  await worker.active()
+}
