@@ -1,3 +1,4 @@
+import type { Transaction } from '../../src/index.ts'
 import {
   defineEvents,
   fixed,
@@ -6,7 +7,6 @@ import {
   subscription,
   unchecked,
 } from '../../src/index.ts'
-import type { PgTransaction } from '../../src/store/postgres/index.ts'
 import { openSystem, type System } from './support.ts'
 
 /** Events of the shop whose outbox the seed describes. Its names are its own. */
@@ -21,8 +21,8 @@ export const shopEvents = defineEvents({
 
 export type ShopEvents = typeof shopEvents
 export type Shop = System<ShopEvents>
-export type ShopSubscription = Subscription<ShopEvents, PgTransaction>
-type Options = SubscriptionOptions<ShopEvents, PgTransaction>
+export type ShopSubscription = Subscription<ShopEvents, Transaction>
+type Options = SubscriptionOptions<ShopEvents, Transaction>
 
 export const openShop = (): Promise<Shop> => openSystem(shopEvents)
 

@@ -1,25 +1,11 @@
 import { describe, expect, test } from 'vitest'
+import type { Transaction } from '../../src/index.ts'
 import { type Subscription, subscription } from '../../src/index.ts'
-import type { PgTransaction } from '../../src/store/postgres/index.ts'
-import { type EverbitEvents, openEverbit } from './everbit-system.ts'
+import { type EverbitEvents, openEverbit, publishCommands } from './everbit-system.ts'
 import { eventually, type System, signal } from './support.ts'
 
-type EverbitSubscription = Subscription<EverbitEvents, PgTransaction>
+type EverbitSubscription = Subscription<EverbitEvents, Transaction>
 type Everbit = System<EverbitEvents>
-
-function publishCommands(everbit: Everbit, count: number, from = 0): Promise<readonly string[]> {
-  const { outbox, pool } = everbit
-  return outbox.inTransaction(pool, (tx) =>
-    outbox.publishAll(
-      tx,
-      Array.from({ length: count }, (_, n) => ({
-        type: 'CreateOrderAttempt',
-        aggregateId: `intent-${from + n}`,
-        payload: { orderIntentId: `intent-${from + n}`, attemptNo: 1, identifier: `id-${from + n}` },
-      })),
-    ),
-  )
-}
 
 /** Whether anybody holds a lock on the deliveries, or can keep others from locking one. */
 async function isLocked(everbit: Everbit, eventId: string): Promise<boolean> {
@@ -117,86 +103,6 @@ describe('claims of everbit', () => {
     }
     await everbit.untilStatus(locked, 'DONE')
     expect(handled).toHaveLength(10)
-  })
-
-  test('E3 the state of retries lives in columns', async () => {
-    await using everbit = await openEverbit()
-    const columns = await everbit.rows<{ column_name: string; data_type: string }>(
-      `select column_name, data_type from information_schema.columns
-        where table_schema = $1 and table_name = 'outbox_delivery'`,
-      [everbit.schema],
-    )
-    const typeOf = Object.fromEntries(columns.map((column) => [column.column_name, column.data_type]))
-    expect(typeOf).toMatchObject({
-      status: 'text',
-      attempt_count: 'integer',
-      max_attempts: 'integer',
-      next_retry_at: 'timestamp with time zone',
-      last_attempt_at: 'timestamp with time zone',
-      locked_by: 'text',
-      locked_until: 'timestamp with time zone',
-      last_error_code: 'text',
-      last_error_message: 'text',
-      created_at: 'timestamp with time zone',
-      updated_at: 'timestamp with time zone',
-      processed_at: 'timestamp with time zone',
-    })
-  })
-
-  test('E3 each column tells what has happened so far, and a restarted worker goes on from there', async () => {
-    await using everbit = await openEverbit()
-    const attempts: number[] = []
-    const released = signal()
-    const executor = (): EverbitSubscription =>
-      subscription('order-executor', {
-        maxAttempts: 7,
-        retry: { delayMs: () => 60_000 },
-        on: {
-          CreateOrderAttempt: async (_event, ctx) => {
-            attempts.push(ctx.attempt)
-            if (ctx.attempt === 1) throw Object.assign(new Error('upstream is away'), { code: 'ECONNRESET' })
-            await released.happened
-          },
-        },
-      })
-    const first = await everbit.run([executor()])
-    const [eventId = ''] = await publishCommands(everbit, 1)
-    await eventually('the first attempt has failed', () => everbit.toldOf('retried').length === 1)
-    await first.stop()
-    const waiting = await everbit.delivery(eventId)
-    expect(waiting).toMatchObject({
-      status: 'PENDING',
-      attempt_count: 1,
-      max_attempts: 7,
-      last_error_code: 'ECONNRESET',
-      last_error_message: expect.stringContaining('upstream is away'),
-      locked_by: null,
-      locked_until: null,
-      processed_at: null,
-    })
-    const { next_retry_at: next, last_attempt_at: last, created_at: created } = waiting ?? {}
-    expect(last?.getTime()).toBeGreaterThanOrEqual(created?.getTime() ?? Number.NaN)
-    expect(next?.getTime()).toBeGreaterThan((last?.getTime() ?? Number.NaN) + 59_000)
-
-    await everbit.runElsewhere([executor()], { workerId: 'order-executor-worker', leaseMs: 30_000 })
-    await everbit.passRetryDelays()
-    await everbit.untilStatus(eventId, 'PROCESSING')
-    const running = await everbit.delivery(eventId)
-    expect(running).toMatchObject({
-      attempt_count: 2,
-      locked_by: 'order-executor-worker',
-      next_retry_at: null,
-    })
-    expect(running?.locked_until?.getTime()).toBeGreaterThan(
-      running?.last_attempt_at?.getTime() ?? Number.NaN,
-    )
-    released.happen()
-    await everbit.untilStatus(eventId, 'DONE')
-    const done = await everbit.delivery(eventId)
-    expect(done).toMatchObject({ attempt_count: 2, locked_by: null, locked_until: null })
-    expect(done?.processed_at).toBeInstanceOf(Date)
-    expect(done?.updated_at.getTime()).toBeGreaterThanOrEqual(done?.created_at.getTime() ?? Number.NaN)
-    expect(attempts).toEqual([1, 2])
   })
 
   test('E8 the four named workers each take their own stream', async () => {

@@ -4,8 +4,8 @@ import { z } from 'zod'
 import { exponential, NonRetryableError, subscription } from '../../src/index.ts'
 import { seededRandom } from '../../src/runtime/random.ts'
 import { orderExecutor, placeOrder, reconciler } from './everbit-orders.ts'
-import { Exchange, openEverbit, postOrder } from './everbit-system.ts'
-import { eventually } from './support.ts'
+import { type EverbitEvents, Exchange, openEverbit, postOrder } from './everbit-system.ts'
+import { eventually, type System } from './support.ts'
 
 /** Answers with the given status, resets the connection, or never answers. */
 function answer(asked: string): RequestListener {
@@ -24,6 +24,59 @@ const asAsked: RequestListener = (request, response) => {
   answer(asked)(request, response)
 }
 
+type Failures = Record<string, readonly [outcome: string, fail: () => Promise<unknown>]>
+
+/** Ways to fail, each with what must come of it. */
+function failuresOf(
+  everbit: System<EverbitEvents>,
+  { there, gone }: { readonly there: string; readonly gone: string },
+): Failures {
+  const raise = (code: string): Promise<unknown> =>
+    everbit.pool.query(`do $$ begin raise exception 'refused' using errcode = '${code}'; end $$`)
+  const http = (status: string) => (): Promise<unknown> => postOrder(there, status)
+  return {
+    'network: connection refused': ['retried ECONNREFUSED', () => postOrder(gone, 'x')],
+    'network: connection reset': ['retried UND_ERR_SOCKET', () => postOrder(there, 'reset')],
+    'timeout of the client': ['retried TIMEOUT_ERROR', () => postOrder(there, 'silence', 50)],
+    'answer 408': ['retried HTTP_408', http('408')],
+    'answer 429': ['retried HTTP_429', http('429')],
+    'answer 500': ['retried HTTP_500', http('500')],
+    'answer 502': ['retried HTTP_502', http('502')],
+    'answer 503': ['retried HTTP_503', http('503')],
+    'answer 504': ['retried HTTP_504', http('504')],
+    'database: serialization': ['retried 40001', () => raise('40001')],
+    'database: shutting down': ['retried 57P01', () => raise('57P01')],
+    'anything unknown': ['retried HANDLER_ERROR', () => Promise.reject(new Error('?'))],
+    'answer 400': ['dead HTTP_400', http('400')],
+    'answer 401': ['dead HTTP_401', http('401')],
+    'answer 403': ['dead HTTP_403', http('403')],
+    'answer 404': ['dead HTTP_404', http('404')],
+    'answer 409': ['dead HTTP_409', http('409')],
+    'answer 422': ['dead HTTP_422', http('422')],
+    policy: [
+      'dead POLICY_VIOLATION',
+      () => Promise.reject(new NonRetryableError('over the limit', { failureCode: 'POLICY_VIOLATION' })),
+    ],
+    'data mismatch: schema': ['dead ZOD_ERROR', async () => z.object({ price: z.number() }).parse({})],
+    'data mismatch: database': ['dead 22P02', () => everbit.pool.query(`select 'KRW'::integer`)],
+  }
+}
+
+/** Where an exchange was. */
+async function closedUrl(): Promise<string> {
+  await using exchange = await Exchange.open(asAsked)
+  return exchange.url
+}
+
+/** What became of each first attempt, by aggregate. */
+function outcomesOf(everbit: System<EverbitEvents>): Record<string, string> {
+  const told = [...everbit.toldOf('retried'), ...everbit.toldOf('dead')]
+  expect(told.filter(({ attempt }) => attempt !== 1)).toEqual([])
+  return Object.fromEntries(
+    told.map(({ kind, event, failure }) => [event.aggregateId, `${kind} ${failure.code}`]),
+  )
+}
+
 /** exponential({ base: '500ms', factor: 2, cap: '60s', jitter: 0.2 }) with the seed 11. */
 const EXACT = [502, 1_012, 2_086, 4_144, 9_122, 16_243, 26_624, 60_732, 62_586, 58_808]
 
@@ -31,38 +84,7 @@ describe('failures of everbit', () => {
   test('E10 what may heal is retried, and what cannot is dead at once', async () => {
     await using everbit = await openEverbit()
     await using exchange = await Exchange.open(asAsked)
-    const gone = await Exchange.open(asAsked)
-    const goneUrl = gone.url
-    await gone[Symbol.asyncDispose]()
-    const raise = (code: string): Promise<unknown> =>
-      everbit.pool.query(`do $$ begin raise exception 'refused' using errcode = '${code}'; end $$`)
-    const http = (status: string) => (): Promise<unknown> => postOrder(exchange.url, status)
-    const failures: Record<string, readonly [outcome: string, fail: () => Promise<unknown>]> = {
-      'network: connection refused': ['retried ECONNREFUSED', () => postOrder(goneUrl, 'x')],
-      'network: connection reset': ['retried UND_ERR_SOCKET', () => postOrder(exchange.url, 'reset')],
-      'timeout of the client': ['retried TIMEOUT_ERROR', () => postOrder(exchange.url, 'silence', 50)],
-      'answer 408': ['retried HTTP_408', http('408')],
-      'answer 429': ['retried HTTP_429', http('429')],
-      'answer 500': ['retried HTTP_500', http('500')],
-      'answer 502': ['retried HTTP_502', http('502')],
-      'answer 503': ['retried HTTP_503', http('503')],
-      'answer 504': ['retried HTTP_504', http('504')],
-      'database: serialization': ['retried 40001', () => raise('40001')],
-      'database: shutting down': ['retried 57P01', () => raise('57P01')],
-      'anything unknown': ['retried HANDLER_ERROR', () => Promise.reject(new Error('?'))],
-      'answer 400': ['dead HTTP_400', http('400')],
-      'answer 401': ['dead HTTP_401', http('401')],
-      'answer 403': ['dead HTTP_403', http('403')],
-      'answer 404': ['dead HTTP_404', http('404')],
-      'answer 409': ['dead HTTP_409', http('409')],
-      'answer 422': ['dead HTTP_422', http('422')],
-      policy: [
-        'dead POLICY_VIOLATION',
-        () => Promise.reject(new NonRetryableError('over the limit', { failureCode: 'POLICY_VIOLATION' })),
-      ],
-      'data mismatch: schema': ['dead ZOD_ERROR', async () => z.object({ price: z.number() }).parse({})],
-      'data mismatch: database': ['dead 22P02', () => everbit.pool.query(`select 'KRW'::integer`)],
-    }
+    const failures = failuresOf(everbit, { there: exchange.url, gone: await closedUrl() })
     await everbit.run([
       subscription('backtest', {
         retry: { delayMs: () => 600_000 },
@@ -73,15 +95,12 @@ describe('failures of everbit', () => {
     for (const jobId of Object.keys(failures)) {
       await everbit.publish('RunBacktest', { aggregateId: jobId, payload: { jobId } })
     }
-    const told = () => [...everbit.toldOf('retried'), ...everbit.toldOf('dead')]
-    await eventually('every first attempt is over', () => told().length === Object.keys(failures).length)
-    const outcomes = told().map(({ kind, event, failure, attempt }) => {
-      expect(attempt).toBe(1)
-      return [event.aggregateId, `${kind} ${failure.code}`]
-    })
-    expect(Object.fromEntries(outcomes)).toEqual(
-      Object.fromEntries(Object.entries(failures).map(([name, [outcome]]) => [name, outcome])),
+    const expected = Object.fromEntries(Object.entries(failures).map(([name, [outcome]]) => [name, outcome]))
+    await eventually(
+      'every first attempt is over',
+      () => Object.keys(outcomesOf(everbit)).length === Object.keys(expected).length,
     )
+    expect(outcomesOf(everbit)).toEqual(expected)
   })
 
   test('E10 a handler that takes too long is retried, and told to stop', async () => {

@@ -1,12 +1,12 @@
 import type { PoolClient } from 'pg'
+import type { Transaction } from '../../src/index.ts'
 import { type Subscription, type SubscriptionOptions, subscription } from '../../src/index.ts'
-import type { PgTransaction } from '../../src/store/postgres/index.ts'
 import { type EverbitEvents, HttpError, postOrder } from './everbit-system.ts'
 import type { System } from './support.ts'
 
 type Everbit = System<EverbitEvents>
-type Options = Partial<SubscriptionOptions<EverbitEvents, PgTransaction>>
-type EverbitSubscription = Subscription<EverbitEvents, PgTransaction>
+type Options = Partial<SubscriptionOptions<EverbitEvents, Transaction>>
+type EverbitSubscription = Subscription<EverbitEvents, Transaction>
 
 /** The exchange, and how long the executor waits for it. */
 interface ExchangeOptions {

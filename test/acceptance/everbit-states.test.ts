@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
+import type { Transaction } from '../../src/index.ts'
 import { NonRetryableError, type Subscription, subscription } from '../../src/index.ts'
-import type { PgTransaction } from '../../src/store/postgres/index.ts'
 import { type EverbitEvents, openEverbit } from './everbit-system.ts'
 import { eventually, rejection, type System, signal } from './support.ts'
 
@@ -27,7 +27,7 @@ const backtest = (jobId: string) => ({ aggregateId: jobId, payload: { jobId } })
 function backtestWorker(
   runs: string[],
   never: Promise<void> = Promise.resolve(),
-): Subscription<EverbitEvents, PgTransaction> {
+): Subscription<EverbitEvents, Transaction> {
   return subscription('backtest', {
     maxAttempts: 3,
     retry: { delayMs: () => 0 },

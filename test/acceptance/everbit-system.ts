@@ -139,3 +139,22 @@ export async function postOrder(url: string, identifier: string, timeoutMs = 20_
   await response.arrayBuffer()
   if (!response.ok) throw new HttpError(response)
 }
+
+/** Publishes so many commands in one transaction. Returns their ids. */
+export function publishCommands(
+  everbit: System<EverbitEvents>,
+  count: number,
+  from = 0,
+): Promise<readonly string[]> {
+  const { outbox, pool } = everbit
+  return outbox.inTransaction(pool, (tx) =>
+    outbox.publishAll(
+      tx,
+      Array.from({ length: count }, (_, n) => ({
+        type: 'CreateOrderAttempt',
+        aggregateId: `intent-${from + n}`,
+        payload: { orderIntentId: `intent-${from + n}`, attemptNo: 1, identifier: `id-${from + n}` },
+      })),
+    ),
+  )
+}

@@ -1,11 +1,12 @@
 import { describe, expect, test } from 'vitest'
+import type { Transaction } from '../../src/index.ts'
 import { createOutboxRepository, LeaseLostError, type OutboxRepository } from '../../src/index.ts'
-import { type PgTransaction, postgresStore } from '../../src/store/postgres/index.ts'
+import { postgresStore } from '../../src/store/postgres/index.ts'
 import { eventually as eventuallyWithin } from '../support/program.ts'
 import { type IngestRequest, type Ivm, type IvmEvents, openIvm, payloadOf, product } from './ivm-system.ts'
 import { eventually, rejection } from './support.ts'
 
-type Repository = OutboxRepository<IvmEvents, PgTransaction>
+type Repository = OutboxRepository<IvmEvents, Transaction>
 
 function openRepository(ivm: Ivm, options: { leaseMs?: number; maxAttempts?: number } = {}): Repository {
   return createOutboxRepository({

@@ -1,7 +1,7 @@
 import type { PoolClient } from 'pg'
 import { z } from 'zod'
+import type { Transaction } from '../../src/index.ts'
 import { defineEvents, type EventBus, fixed } from '../../src/index.ts'
-import type { PgTransaction } from '../../src/store/postgres/index.ts'
 import { openSystem, type System } from './support.ts'
 
 const posted = z.object({
@@ -77,8 +77,8 @@ export interface OutboxEventRecorder {
 
 /** The adapter: records in the transaction it was made for. */
 export function outboxRecorder(
-  bus: EventBus<LedgerEvents, PgTransaction>,
-  tx: PgTransaction,
+  bus: EventBus<LedgerEvents, Transaction>,
+  tx: Transaction,
 ): OutboxEventRecorder {
   return {
     recordPosted: async (event) =>

@@ -9,12 +9,13 @@ import type {
   PayloadInput,
   PublishInput,
   Subscription,
+  Transaction,
   Worker,
   WorkerEvent,
   WorkerOptions,
 } from '../../src/index.ts'
 import { createOutbox } from '../../src/outbox.ts'
-import { migrateUp, type PgTransaction, postgresStore } from '../../src/store/postgres/index.ts'
+import { migrateUp, postgresStore } from '../../src/store/postgres/index.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { eventually as eventuallyWithin } from '../support/program.ts'
 
@@ -39,14 +40,14 @@ export interface DeliveryRow {
 
 /** What a system is opened with: its own tables, and what its outbox is to use in place of the defaults. */
 export interface SystemOptions<C extends Catalogue>
-  extends Pick<OutboxOptions<C, PgTransaction>, 'clock' | 'random' | 'logger' | 'ambientHeaders'> {
+  extends Pick<OutboxOptions<C, Transaction>, 'clock' | 'random' | 'logger' | 'ambientHeaders'> {
   /** DDL of the system's own tables. */
   readonly tables?: string
 }
 
 /** A system of one of the seeds: its own tables and an outbox in a schema of its own, on the real server. */
 export class System<C extends Catalogue> implements AsyncDisposable {
-  readonly outbox: Outbox<C, PgTransaction>
+  readonly outbox: Outbox<C, Transaction>
   /** Everything all workers told, in order. */
   readonly told: WorkerEvent[] = []
   readonly #database: TestDatabase
@@ -71,23 +72,20 @@ export class System<C extends Catalogue> implements AsyncDisposable {
   }
 
   /** Starts a worker and waits until its subscriptions have joined. It is stopped with the system. */
-  run(
-    subscriptions: readonly Subscription<C, PgTransaction>[],
-    options: WorkerOptions = {},
-  ): Promise<Worker> {
+  run(subscriptions: readonly Subscription<C, Transaction>[], options: WorkerOptions = {}): Promise<Worker> {
     return this.#start(this.outbox, subscriptions, options)
   }
 
   /** The same as from another process: an outbox, a store and connections of its own. */
   runElsewhere(
-    subscriptions: readonly Subscription<C, PgTransaction>[],
+    subscriptions: readonly Subscription<C, Transaction>[],
     options: WorkerOptions = {},
   ): Promise<Worker> {
     return this.#start(this.newProcess(), subscriptions, options)
   }
 
   /** An outbox as another process would have it. */
-  newProcess(): Outbox<C, PgTransaction> {
+  newProcess(): Outbox<C, Transaction> {
     return this.#newOutbox(this.newPool())
   }
 
@@ -183,15 +181,15 @@ export class System<C extends Catalogue> implements AsyncDisposable {
     await this.#database.drop()
   }
 
-  #newOutbox(pool: pg.Pool): Outbox<C, PgTransaction> {
+  #newOutbox(pool: pg.Pool): Outbox<C, Transaction> {
     const { tables: _, ...options } = this.#options
     const store = postgresStore({ pool, schema: this.schema })
     return createOutbox({ ...options, store, events: this.#events })
   }
 
   async #start(
-    outbox: Outbox<C, PgTransaction>,
-    subscriptions: readonly Subscription<C, PgTransaction>[],
+    outbox: Outbox<C, Transaction>,
+    subscriptions: readonly Subscription<C, Transaction>[],
     options: WorkerOptions,
   ): Promise<Worker> {
     const record = (event: WorkerEvent): void => void this.told.push(event)

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { PoolClient } from 'pg'
+import type { Transaction } from '../../src/index.ts'
 import {
   defineEvents,
   type Subscription,
@@ -7,7 +8,6 @@ import {
   schedule,
   unchecked,
 } from '../../src/index.ts'
-import type { PgTransaction } from '../../src/store/postgres/index.ts'
 import { openSystem, type System } from './support.ts'
 
 const billing = { stream: 'umbra.billing', aggregate: 'subscription' } as const
@@ -40,8 +40,8 @@ export const umbraEvents = defineEvents({
 
 export type UmbraEvents = typeof umbraEvents
 export type Umbra = System<UmbraEvents>
-export type UmbraSubscription = Subscription<UmbraEvents, PgTransaction>
-export type UmbraOptions = SubscriptionOptions<UmbraEvents, PgTransaction>
+export type UmbraSubscription = Subscription<UmbraEvents, Transaction>
+export type UmbraOptions = SubscriptionOptions<UmbraEvents, Transaction>
 
 const TABLES = `
   create table subscriptions (id uuid primary key, guild_id text not null, status text not null, canceled_at timestamptz);

@@ -109,6 +109,7 @@ const sound: Findings = {
     retrying: 1,
     oldestPendingSeconds: 1,
     unresolvedDeadLetters: 1,
+    waitsFor: null,
   })),
   ledger: { entries: 7, orders: 3, violations: 0 },
 }

@@ -69,7 +69,7 @@ test('without the tables the remedy is named', async () => {
   for (const args of [['status'], ['dlq', 'list'], ['pause', 'x', '--operator', 'kim']]) {
     const { code, stderr } = await runCli([...args, ...at(database)])
     expect(code).toBe(1)
-    expect(stderr).toContain('Error (SCHEMA_VERSION)')
+    expect(stderr).toContain('Error (SCHEMA_MISSING)')
     expect(stderr).toContain('commitpost migrate up')
   }
 })

@@ -48,6 +48,7 @@ test('status shows every subscription with its counts', async () => {
         retrying: 0,
         oldestPendingSeconds: null,
         unresolvedDeadLetters: 1,
+        waitsFor: null,
       },
     ],
   })
@@ -114,7 +115,7 @@ test('dlq retry delivers again and records who and why', async () => {
   expect(await operatorLog()).toEqual([{ operator: '김철수', action: 'retry', note: 'card replaced' }])
 
   const resolved = await cli('dlq', 'list', '--all')
-  expect(resolved.stdout).toContain('resolved by 김철수')
+  expect(resolved.stdout).toContain('retried by 김철수')
   const again = await cli('dlq', 'retry', id, '--operator', 'kim', '--json')
   expect(again.code).toBe(1)
   expect(JSON.parse(again.stderr)).toMatchObject({ error: { code: 'INVALID_STATE' } })
@@ -144,6 +145,7 @@ test.each([
   { args: ['dlq', 'resolve', 'ID', '--note', 'x'], missing: '--operator' },
   { args: ['pause', 'mailer'], missing: '--operator' },
   { args: ['resume', 'mailer'], missing: '--operator' },
+  { args: ['retire', 'mailer'], missing: '--operator' },
 ])('$args without $missing is refused, and nothing changes', async ({ args, missing }) => {
   const { code, stdout, stderr } = await cli(...args.map((arg) => (arg === 'ID' ? id : arg)))
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
@@ -163,6 +165,77 @@ test('pause and resume hold and release a subscription', async () => {
     { operator: 'kim', action: 'pause' },
     { operator: 'lee', action: 'resume' },
   ])
+})
+
+test('pause takes a note', async () => {
+  const { code, stdout } = await cli('pause', 'mailer', '--operator', 'kim', '--note', 'too many', '--json')
+  expect(code).toBe(0)
+  expect(JSON.parse(stdout)).toEqual({
+    subscription: 'mailer',
+    paused: true,
+    operator: 'kim',
+    note: 'too many',
+  })
+  expect(await operatorLog()).toEqual([{ operator: 'kim', action: 'pause', note: 'too many' }])
+})
+
+test('retire ends a subscription, says what became of its deliveries, and records who and why', async () => {
+  await cli('dlq', 'retry', id, '--operator', 'kim')
+  const refused = await cli('retire', 'mailer', '--operator', 'kim')
+  expect(refused).toMatchObject({ code: 1, stdout: '' })
+  expect(refused.stderr).toContain('has open deliveries: 1.')
+  expect(await deliveryStates()).toEqual(['PENDING'])
+
+  const { code, stdout } = await cli(
+    'retire',
+    'mailer',
+    '--operator',
+    'kim',
+    '--note',
+    'gone',
+    '--discard',
+    '--json',
+  )
+  expect(code).toBe(0)
+  expect(JSON.parse(stdout)).toEqual({
+    action: 'retire',
+    subscription: 'mailer',
+    discarded: 1,
+    unresolvedDeadLetters: 0,
+    locked: 0,
+    operator: 'kim',
+    note: 'gone',
+  })
+  expect(await deliveryStates()).toEqual(['DEAD'])
+  expect((await cli('status')).stdout).toMatch(/^mailer +retired /m)
+  expect((await operatorLog()).at(-1)).toEqual({ operator: 'kim', action: 'retire', note: 'gone' })
+})
+
+test('retire in Korean says how many dead letters wait still', async () => {
+  const { code, stdout, stderr } = await cli('retire', 'mailer', '--operator', '김철수', '--lang', 'ko')
+  expect({ code, stdout }).toEqual({
+    code: 0,
+    stdout: '"mailer" 구독을 종료했습니다 (운영자: 김철수). 끝나지 않아 해결된 데드 레터로 남긴 전달: 0건\n',
+  })
+  expect(stderr).toContain('결정을 기다리는 데드 레터가 1건')
+})
+
+test.each([
+  ['en', 'Deliveries of it that somebody has locked: 1.'],
+  ['ko', '다른 트랜잭션이 잠근 전달이 1건 있습니다.'],
+])('retire says what somebody has locked: %s', async (lang, told) => {
+  const { pool, schema } = database
+  await pool.query(
+    `insert into ${schema}.outbox_event (stream, event_type, aggregate_type, aggregate_id, payload)
+     values ('shop.order', 'OrderPlaced', 'order', '2', '{}')`,
+  )
+  const client = await pool.connect()
+  await client.query(`begin; select 1 from ${schema}.outbox_delivery where status = 'PENDING' for update`)
+  const { code, stderr } = await cli('retire', 'mailer', '--operator', 'kim', '--discard', '--lang', lang)
+  await client.query('rollback')
+  client.release()
+  expect(code).toBe(0)
+  expect(stderr).toContain(told)
 })
 
 test('what does not exist is named, and the program ends with 1', async () => {

@@ -2,9 +2,9 @@ import { describe, expect, test } from 'vitest'
 import { formatsIn } from '../../src/cli/text/format.ts'
 import { redact, withoutPassword } from '../../src/cli/text/redact.ts'
 import { safeBlock, safeJson, safeLine } from '../../src/cli/text/safe.ts'
-import { editsBetween, suggest } from '../../src/cli/text/suggest.ts'
 import { renderTable } from '../../src/cli/text/table.ts'
 import { displayWidth, pad, truncate } from '../../src/cli/text/width.ts'
+import { editsBetween, suggest } from '../../src/runtime/suggest.ts'
 
 describe('the width of text', () => {
   test.each([

@@ -141,7 +141,19 @@ test.each([
 })
 
 test('a config that is not there is named', async () => {
-  const { code, stderr } = await runCli(['worker'], { cwd: directory })
+  const { code, stderr } = await runCli(['worker', '--config', 'own.mjs'], { cwd: directory })
   expect(code).toBe(1)
-  expect(stderr).toContain('There is no config file at commitpost.config.js')
+  expect(stderr).toContain('There is no config file at own.mjs')
 })
+
+test.each(['en', 'ko'])(
+  'where no config is found, all names that were tried are told: %s',
+  async (language) => {
+    const { code, stderr } = await runCli(['worker', '--lang', language], { cwd: directory })
+    expect(code).toBe(1)
+    expect(stderr).toContain(directory)
+    expect(stderr).toContain(
+      'commitpost.config.js, commitpost.config.mjs, commitpost.config.ts, commitpost.config.mts. ',
+    )
+  },
+)

@@ -25,6 +25,7 @@ const EXPECTED: Record<DeliveryStatus, Record<DeliveryTransition, DeliveryStatus
     recover: null,
     die: null,
     redrive: null,
+    discard: 'DEAD',
   },
   PROCESSING: {
     claim: null,
@@ -37,6 +38,7 @@ const EXPECTED: Record<DeliveryStatus, Record<DeliveryTransition, DeliveryStatus
     recover: 'PENDING',
     die: 'DEAD',
     redrive: null,
+    discard: 'DEAD',
   },
   DONE: {
     claim: null,
@@ -49,6 +51,7 @@ const EXPECTED: Record<DeliveryStatus, Record<DeliveryTransition, DeliveryStatus
     recover: null,
     die: null,
     redrive: null,
+    discard: null,
   },
   DEAD: {
     claim: null,
@@ -61,6 +64,7 @@ const EXPECTED: Record<DeliveryStatus, Record<DeliveryTransition, DeliveryStatus
     recover: null,
     die: null,
     redrive: 'PENDING',
+    discard: null,
   },
 }
 
@@ -87,9 +91,9 @@ describe('the transition table', () => {
     expect(NAMES.filter((name) => canTransition('DEAD', name))).toEqual(['redrive'])
   })
 
-  test('E6 nothing is handled or dead without having been claimed', () => {
+  test('E6 nothing is handled or dead without having been claimed, but by an operator who retires its subscription', () => {
     expect(canMove('PENDING', 'DONE')).toBe(false)
-    expect(canMove('PENDING', 'DEAD')).toBe(false)
+    expect(NAMES.filter((name) => TRANSITIONS.PENDING[name] === 'DEAD')).toEqual(['discard'])
   })
 
   test('the document holds the same table', () => {

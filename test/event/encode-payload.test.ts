@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { encodePayload, tryEncodePayload } from '../../src/event/encode-payload.ts'
 import { type EventProblem, InvalidEventError } from '../../src/event/errors.ts'
-import { unstorableText } from '../../src/event/unstorable-text.ts'
+import { unstorableText } from '../../src/runtime/unstorable-text.ts'
 
 const MIB = 1_048_576
 

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import { ManualClock } from '../../src/runtime/manual-clock.ts'
 import { UNBOUNDED } from '../../src/store/postgres/low-water.ts'
-import { claim, claimLanes, DONE, settled, takeLanes } from '../store/contract/helpers.ts'
+import { claim, claimLanes, DONE, join, settled, takeLanes } from '../store/contract/helpers.ts'
 import { eventually } from '../support/program.ts'
 import { explain, pages, parameter, withLimit } from './plan.ts'
 import type { Sent } from './stepping-pool.ts'
-import { type Hazard, hazard, joinPatiently, publish, publishMany } from './support.ts'
+import { type Hazard, hazard, publish, publishMany } from './support.ts'
 
 const DELIVERED = 20_000
 const FEW_PAGES = 100
@@ -46,8 +46,8 @@ describe('a snapshot that somebody holds open', () => {
     await using h = await hazard()
     const clock = new ManualClock()
     const { store, pool } = h.worker('w', clock)
-    const plain = await joinPatiently(store, { name: 'plain' })
-    const ordered = await joinPatiently(store, { name: 'ordered', orderBy: 'aggregate' })
+    const plain = await join(store, { name: 'plain' })
+    const ordered = await join(store, { name: 'ordered', orderBy: 'aggregate' })
     const lanes = await takeLanes(store, ordered, 'w')
     await publish(h.db.pool, ['warm'])
     const holder = await h.connect('holder')
@@ -72,7 +72,7 @@ describe('a snapshot that somebody holds open', () => {
     const ofLanes = await sentWithBound(async () => {
       await clock.advance(1_000)
       await claimLanes(store, ordered, 'w', lanes, 0)
-      return pool.lastSent(/parked as/)
+      return pool.lastSent(/for update nowait/)
     })
     for (const sent of [ofPlain, ofLanes]) {
       const { bounded, unbounded } = await pagesOf(h, sent)

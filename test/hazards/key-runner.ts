@@ -32,7 +32,7 @@ export class KeyRunner {
   async takeLanes(): Promise<void> {
     const { store, sub } = this.#parts
     await beat(store, sub, 'w', [], this.#lanes)
-    const request = { subscriptionId: sub.id, workerId: 'w', leaseMs: LEASE_MS, held: this.#lanes.length }
+    const request = { subscriptionId: sub.id, workerId: 'w', leaseMs: LEASE_MS, held: this.#lanes }
     this.#lanes = [...this.#lanes, ...(await store.takeLanes(request)).taken]
   }
 

@@ -1,9 +1,9 @@
 import { expect } from 'vitest'
 import type { HeldLane, LaneDelivery } from '../../src/store/queue-store.ts'
 import type { RegisteredSubscription } from '../../src/store/subscription-store.ts'
-import { beat, DONE, LEASE_MS, settled } from '../store/contract/helpers.ts'
+import { beat, DONE, join, LEASE_MS, settled } from '../store/contract/helpers.ts'
 import { one } from '../store/postgres/fixtures.ts'
-import { type Hazard, joinPatiently, publish, type SteppedWorker } from './support.ts'
+import { type Hazard, publish, type SteppedWorker } from './support.ts'
 
 /** A worker w1 that is about to lose its lane, and its heir w2. */
 export interface Scene {
@@ -17,10 +17,15 @@ export interface Scene {
 /** An ordered subscription with one lane, three events of one key, and a worker w1 that owns the lane. */
 export async function scene(h: Hazard, leaseMs = LEASE_MS): Promise<Scene> {
   const [zombie, heir] = [h.worker('zombie'), h.worker('heir')]
-  const sub = await joinPatiently(zombie.store, { orderBy: 'aggregate', lanes: 1 })
+  const sub = await join(zombie.store, { orderBy: 'aggregate', lanes: 1 })
   await publish(h.db.pool, ['a', 'a', 'a'])
   await beat(zombie.store, sub, 'w1', [])
-  const { taken } = await zombie.store.takeLanes({ subscriptionId: sub.id, workerId: 'w1', leaseMs, held: 0 })
+  const { taken } = await zombie.store.takeLanes({
+    subscriptionId: sub.id,
+    workerId: 'w1',
+    leaseMs,
+    held: [],
+  })
   expect(taken).toHaveLength(1)
   return { h, sub, zombie, heir, lanes: taken }
 }
@@ -43,8 +48,8 @@ export async function runAll({ sub, heir }: Scene, lanes: readonly HeldLane[]): 
     )
   }
   for (let found = 1; found > 0; ) {
-    const suspect = await heir.store.claimSuspect(request)
-    const deliveries = suspect === null ? await heir.store.claimLanes(request) : [suspect]
+    const suspects = await heir.store.claimSuspects({ ...request, limit: 1 })
+    const deliveries = suspects.length > 0 ? suspects : await heir.store.claimLanes(request)
     await settle(deliveries)
     found = deliveries.length
   }

@@ -2,9 +2,18 @@ import { describe, expect, test } from 'vitest'
 import type { Clock } from '../../src/runtime/clock.ts'
 import { type Random, seededRandom } from '../../src/runtime/random.ts'
 import type { HeldLane, LaneDelivery } from '../../src/store/queue-store.ts'
-import { beat, claim, claimLanes, DONE, LEASE_MS, settled, takeLanes } from '../store/contract/helpers.ts'
+import {
+  beat,
+  claim,
+  claimLanes,
+  DONE,
+  join,
+  LEASE_MS,
+  settled,
+  takeLanes,
+} from '../store/contract/helpers.ts'
 import { one } from '../store/postgres/fixtures.ts'
-import { type Hazard, hazard, joinPatiently, lapse, publish } from './support.ts'
+import { type Hazard, hazard, lapse, publish } from './support.ts'
 
 const YEAR_MS = 365 * 24 * 3_600_000
 
@@ -35,7 +44,7 @@ describe.each([
   test('has leases of the right length, and keeps and extends what is its own', async () => {
     await using h = await hazard()
     const { store } = h.worker('w1', mad(offsetMs))
-    const sub = await joinPatiently(store)
+    const sub = await join(store)
     await publish(h.db.pool, ['a', 'b'])
     const inHand = await claim(store, sub, 'w1')
     expect(inHand).toHaveLength(2)
@@ -50,8 +59,8 @@ describe.each([
   test('takes nothing from others, neither deliveries nor lanes', async () => {
     await using h = await hazard()
     const [right, wrong] = [h.worker('w1').store, h.worker('w2', mad(offsetMs)).store]
-    const plain = await joinPatiently(right, { name: 'plain' })
-    const ordered = await joinPatiently(right, { name: 'ordered', orderBy: 'aggregate' })
+    const plain = await join(right, { name: 'plain' })
+    const ordered = await join(right, { name: 'ordered', orderBy: 'aggregate' })
     await publish(h.db.pool, ['a', 'b'])
     const lanes = await takeLanes(right, ordered, 'w1')
     const inHand = [...(await claim(right, plain, 'w1')), ...(await claimLanes(right, ordered, 'w1', lanes))]
@@ -67,7 +76,7 @@ describe('leases that are set or judged by the clock of a worker', () => {
   test('are lost at once by one whose clock is behind, and taken away by one whose clock is ahead', async () => {
     await using h = await hazard()
     const { store } = h.worker('w')
-    const sub = await joinPatiently(store)
+    const sub = await join(store)
     await publish(h.db.pool, ['a', 'b'])
     const [behind, ahead] = await claim(store, sub, 'w1')
     const hour = 3_600_000
@@ -115,7 +124,7 @@ describe('the lease of a delivery in a lane', () => {
 
   interface RandomWorker {
     readonly store: ReturnType<Hazard['worker']>['store']
-    readonly sub: Awaited<ReturnType<typeof joinPatiently>>
+    readonly sub: Awaited<ReturnType<typeof join>>
     readonly workerId: string
     lanes: readonly HeldLane[]
     inHand: LaneDelivery[]
@@ -125,7 +134,7 @@ describe('the lease of a delivery in a lane', () => {
     await using h = await hazard()
     const random = seededRandom(99)
     const { store } = h.worker('w')
-    const sub = await joinPatiently(store, { orderBy: 'aggregate' })
+    const sub = await join(store, { orderBy: 'aggregate' })
     const workers = ['w1', 'w2', 'w3'].map(
       (workerId): RandomWorker => ({ store, sub, workerId, lanes: [], inHand: [] }),
     )

@@ -4,10 +4,10 @@ import { ManualClock } from '../../src/runtime/manual-clock.ts'
 import { claim as claimBetween } from '../../src/store/postgres/claim.ts'
 import { LowWater, type LowWaterBound, UNBOUNDED } from '../../src/store/postgres/low-water.ts'
 import type { RegisteredSubscription } from '../../src/store/subscription-store.ts'
-import { DONE, LEASE_MS, settled } from '../store/contract/helpers.ts'
+import { DONE, join, LEASE_MS, settled } from '../store/contract/helpers.ts'
 import { column, one } from '../store/postgres/fixtures.ts'
 import { PublisherLoad } from './publisher-load.ts'
-import { type Hazard, hazard, joinPatiently, publish, type SteppedWorker } from './support.ts'
+import { type Hazard, hazard, publish, type SteppedWorker } from './support.ts'
 
 const SEED = 7
 
@@ -19,7 +19,7 @@ async function drain(
   bound: LowWaterBound,
 ): Promise<readonly { readonly eventId: string; readonly position: string }[]> {
   const request = { subscriptionId: sub.id, workerId: 'w', limit: 100, leaseMs: LEASE_MS }
-  const claimed = await claimBetween(pool, h.db.quoted, request, bound)
+  const claimed = await claimBetween(pool, h.db.quoted, request, bound, 25)
   await store.settle(claimed.map((delivery) => settled(delivery, DONE)))
   return claimed.map(({ event, position }) => ({ eventId: event.eventId, position }))
 }
@@ -35,6 +35,7 @@ function realBound(
   let asked = 0
   return async () => {
     await clock.advance(1_000)
+    lowWater.claimed(1)
     asked += 1
     if (asked % 5 === 0) expect(await lowWater.next()).toBe(UNBOUNDED)
     return lowWater.next()
@@ -55,7 +56,7 @@ function naiveBound(): { readonly next: () => Promise<LowWaterBound>; passed(pos
 /** Claims while publishers run, then until nothing is found any more. Returns what was claimed, and what is left. */
 async function drainUnderLoad(h: Hazard, kind: 'real' | 'naive') {
   const worker = h.worker('w')
-  const sub = await joinPatiently(worker.store)
+  const sub = await join(worker.store)
   const naive = naiveBound()
   const next = kind === 'real' ? realBound(h, worker, sub) : naive.next
   const load = new PublisherLoad(h, SEED)
@@ -113,7 +114,7 @@ describe('a publisher that has a position but has not inserted yet', () => {
    */
   async function passBy(h: Hazard, gate: pg.Client, times: number): Promise<readonly unknown[]> {
     const worker = h.worker('w')
-    const sub = await joinPatiently(worker.store)
+    const sub = await join(worker.store)
     const next = realBound(h, worker, sub)
     // One position in 32, and the first after a checkpoint, gives its transaction an id by itself.
     await h.db.pool.query(`select nextval('outbox_event_id_seq')`)

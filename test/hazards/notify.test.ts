@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { wakeChannel } from '../../src/store/postgres/wake-channel.ts'
+import { join } from '../store/contract/helpers.ts'
 
 import { one } from '../store/postgres/fixtures.ts'
 import { eventually } from '../support/program.ts'
-import { type Hazard, hazard, joinPatiently, publish } from './support.ts'
+import { type Hazard, hazard, publish } from './support.ts'
 
 /** What everybody thinks of first: the trigger tells the workers. */
 async function notifyInTrigger(h: Hazard): Promise<void> {
@@ -54,7 +55,7 @@ const isSerialised = (h: Hazard): Promise<boolean> =>
 describe('publishing', () => {
   test('commits while another publisher has not: neither waits for the other', async () => {
     await using h = await hazard()
-    await joinPatiently(h.worker('w').store, { orderBy: 'aggregate' })
+    await join(h.worker('w').store, { orderBy: 'aggregate' })
     const [open, other] = [await h.connect('open'), await h.connect('other')]
     await open.query('begin')
     await publish(open, ['a'])
@@ -66,7 +67,7 @@ describe('publishing', () => {
 
   test('notifies nobody in the business transaction, and so takes no lock that serialises commits', async () => {
     await using h = await hazard()
-    await joinPatiently(h.worker('w').store)
+    await join(h.worker('w').store)
     expect(await heardOfPublishing(h)).toEqual([])
     let looks = 0
     const publishing = publishForEver(h, () => looks >= 100)
@@ -77,7 +78,7 @@ describe('publishing', () => {
   test('with a notification in the trigger tells, and serialises all commits', async () => {
     await using h = await hazard()
     await notifyInTrigger(h)
-    await joinPatiently(h.worker('w').store)
+    await join(h.worker('w').store)
     expect(await heardOfPublishing(h)).toEqual(['by the trigger'])
     let seen = false
     const publishing = publishForEver(h, () => seen)

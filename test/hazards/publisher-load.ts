@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
 import { type Random, seededRandom } from '../../src/runtime/random.ts'
-import { sqlState } from '../../src/store/postgres/client.ts'
+import { sqlState } from '../../src/runtime/sql-state.ts'
 import type { Hazard } from './support.ts'
 
 /** One event of a transaction that committed, with the times at which its client sent COMMIT and had the answer. */

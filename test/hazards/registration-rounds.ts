@@ -35,22 +35,27 @@ export interface RoundsOptions {
   readonly withinMs: number
   readonly seed: number
   readonly register: Register
+  /** True registers the next while the one before joins, so that one transaction may meet many. */
+  readonly overlapping?: boolean
 }
 
 /** Registers one subscription after the other while publishers run, and counts what each got and should have got. */
 export async function registerUnderLoad(h: Hazard, options: RoundsOptions): Promise<Verdict> {
   const load = new PublisherLoad(h, options.seed)
-  const rounds: Round[] = []
+  const rounds: Promise<Round>[] = []
   load.stream = 's0'
   await load.start()
   const deadlineMs = performance.now() + options.withinMs
   for (let n = 0; n < options.rounds && performance.now() < deadlineMs; n += 1) {
     // A new stream now and then, so that those from the beginning do not begin with everything.
     load.stream = `s${Math.floor(n / STREAM_ROUNDS)}`
-    rounds.push(await oneRound(h, load, n, options.register))
+    const { round } = await oneRound(h, load, n, options.register)
+    rounds.push(round)
+    if (options.overlapping !== true) await round
   }
+  const made = await Promise.all(rounds)
   await load.stop()
-  const verdicts = await Promise.all(rounds.map((round) => judge(h, round, load.published)))
+  const verdicts = await Promise.all(made.map((round) => judge(h, round, load.published)))
   return verdicts.reduce((a, b) => ({
     expected: a.expected + b.expected,
     missed: a.missed + b.missed,
@@ -59,18 +64,28 @@ export async function registerUnderLoad(h: Hazard, options: RoundsOptions): Prom
   }))
 }
 
-async function oneRound(h: Hazard, load: PublisherLoad, n: number, register: Register): Promise<Round> {
-  const definition = define(n, load.stream)
+/** Resolves when the subscription is registered; its round ends when everybody has published since. */
+async function oneRound(
+  h: Hazard,
+  load: PublisherLoad,
+  n: number,
+  register: Register,
+): Promise<{ readonly round: Promise<Round> }> {
+  const { stream } = load
+  const definition = define(n, stream)
   const calledMs = performance.now()
   const registration = await register(definition)
   const { id } = registration
   const returnedMs = performance.now()
-  await Promise.all([registration.join(), load.nextTransactions()])
-  // Everybody who begins after it was registered has had the time to publish.
-  await load.nextTransactions()
-  const retiredMs = performance.now()
-  await h.db.pool.query(`update outbox_subscription set state = 'retired' where id = $1`, [id])
-  return { id, startFrom: definition.startFrom, stream: load.stream, calledMs, returnedMs, retiredMs }
+  const finish = async (): Promise<Round> => {
+    await Promise.all([registration.join(), load.nextTransactions()])
+    // Everybody who begins after it was registered has had the time to publish.
+    await load.nextTransactions()
+    const retiredMs = performance.now()
+    await h.db.pool.query(`update outbox_subscription set state = 'retired' where id = $1`, [id])
+    return { id, startFrom: definition.startFrom, stream, calledMs, returnedMs, retiredMs }
+  }
+  return { round: finish() }
 }
 
 function define(n: number, stream: string): SubscriptionDefinition {

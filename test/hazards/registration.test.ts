@@ -41,6 +41,19 @@ describe('a subscription registered while publishers run', () => {
     expect(verdict.expected).toBeGreaterThan(300)
   }, 60_000)
 
+  test('misses none either when many are registered within one transaction of a publisher', async () => {
+    await using h = await hazard()
+    const verdict = await registerUnderLoad(h, {
+      rounds: 80,
+      withinMs: 15_000,
+      seed: SEED,
+      register: registerProperly(h),
+      overlapping: true,
+    })
+    expect(verdict).toMatchObject({ missed: 0, doubled: 0, unwanted: 0 })
+    expect(verdict.expected).toBeGreaterThan(100)
+  }, 60_000)
+
   test('without joining it misses events', async () => {
     await using h = await hazard()
     const verdict = await registerUnderLoad(h, {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import type { NewEvent } from '../../src/event/event.ts'
-import { sqlState } from '../../src/store/postgres/client.ts'
+import { sqlState } from '../../src/runtime/sql-state.ts'
 import { insertEvents } from '../../src/store/postgres/insert-events.ts'
 import { column, insertEvent } from '../store/postgres/fixtures.ts'
 import { type Hazard, hazard, replaceFunction } from './support.ts'

@@ -2,9 +2,9 @@ import { describe, expect, test } from 'vitest'
 import type { ClaimedDelivery, Settlement } from '../../src/delivery/delivery.ts'
 import { completeInTransaction } from '../../src/store/postgres/complete-in-transaction.ts'
 import type { RegisteredSubscription } from '../../src/store/subscription-store.ts'
-import { beat, claim, DONE, dead, LEASE_MS, retryNow, settled } from '../store/contract/helpers.ts'
+import { beat, claim, DONE, dead, join, LEASE_MS, retryNow, settled } from '../store/contract/helpers.ts'
 import { one } from '../store/postgres/fixtures.ts'
-import { type Hazard, hazard, joinPatiently, lapse, publish, type SteppedWorker } from './support.ts'
+import { type Hazard, hazard, lapse, publish, type SteppedWorker } from './support.ts'
 
 interface Scene {
   readonly h: Hazard
@@ -19,18 +19,18 @@ interface Scene {
 
 async function scene(h: Hazard): Promise<Scene> {
   const [zombie, healthy] = [h.worker('zombie'), h.worker('healthy')]
-  const sub = await joinPatiently(zombie.store)
+  const sub = await join(zombie.store)
   await publish(h.db.pool, ['a'])
   const [stale] = await claim(zombie.store, sub, 'w1')
   await lapse(h.db, 'w1')
   await healthy.store.recover([sub.id])
-  const current = await healthy.store.claimSuspect({
+  const [current] = await healthy.store.claimSuspects({
     subscriptionId: sub.id,
     workerId: 'w2',
     limit: 1,
     leaseMs: LEASE_MS,
   })
-  if (stale === undefined || current === null) throw new Error('nothing was claimed')
+  if (stale === undefined || current === undefined) throw new Error('nothing was claimed')
   return { h, sub, zombie, healthy, stale, current }
 }
 
@@ -82,7 +82,7 @@ describe('a worker that finishes after its lease was given to another', () => {
   test('whose settle began before the lease lapsed and is overtaken by recovery writes nothing', async () => {
     await using h = await hazard()
     const zombie = h.worker('zombie')
-    const sub = await joinPatiently(zombie.store)
+    const sub = await join(zombie.store)
     await publish(h.db.pool, ['a'])
     const [stale] = await claim(zombie.store, sub, 'w1')
     if (stale === undefined) throw new Error('nothing was claimed')

@@ -27,6 +27,12 @@ const SAMPLES: { readonly [Kind in WorkerEvent['kind']]: Extract<WorkerEvent, { 
   leaseLost: { kind: 'leaseLost', ...about },
   finishedLate: { kind: 'finishedLate', after: 'timeout', succeeded: true, durationMs: 9, ...about },
   recovered: { kind: 'recovered', subscription: 'billing', count: 2, suspects: 2, dead: 0 },
+  joiningWaits: {
+    kind: 'joiningWaits',
+    subscriptions: ['billing'],
+    waitsFor: { pid: 4711, name: 'report', seconds: 90 },
+  },
+  retired: { kind: 'retired', subscription: 'billing', retiredBy: 'kim' },
   unmatched: { kind: 'unmatched', event: someEvent() },
   error: { kind: 'error', during: 'claim', error: new Error('gone'), subscription: 'billing' },
 }
@@ -66,6 +72,7 @@ describe('the log of a worker', () => {
     }
     expect(levelOf(SAMPLES.handled)).toBe('debug')
     expect(levelOf(SAMPLES.retried)).toBe('warn')
+    expect(levelOf(SAMPLES.retired)).toBe('warn')
     expect(levelOf(SAMPLES.dead)).toBe('error')
   })
 })

@@ -59,7 +59,7 @@ describe('what is refused before anything is written', () => {
   test('an unknown way with duplicates', async () => {
     const { bus } = setup()
     const input = { ...good, onDuplicate: 'replace' as never }
-    await expect(bus.publish(tx, 'OrderPlaced', input)).rejects.toThrow(InvalidOptionsError)
+    expect(await problemsOf(bus.publish(tx, 'OrderPlaced', input))).toEqual(['onDuplicate'])
   })
 
   test('options of the publisher that cannot work', () => {
@@ -80,9 +80,6 @@ describe('E1 only inside a transaction', () => {
   const handles: readonly (readonly [string, unknown])[] = [
     ['a pg pool', { connect: () => undefined, query: () => undefined, totalCount: 0, idleCount: 0 }],
     ['a mysql2 pool', { getConnection: () => undefined, query: () => undefined }],
-    ['nothing', undefined],
-    ['null', null],
-    ['a text', 'postgres://localhost'],
   ]
   test.each(handles)('%s is refused in place of a transaction', async (_, handle) => {
     const { store, bus } = setup()
@@ -92,5 +89,36 @@ describe('E1 only inside a transaction', () => {
     const batch = [{ type: 'OrderPlaced' as const, ...input }]
     await expect(bus.publishAll(handle as Transaction, batch)).rejects.toThrow('not the pool')
     expect(store.calls).toEqual([])
+  })
+
+  const missing: readonly (readonly [string, unknown])[] = [
+    ['nothing', undefined],
+    ['null', null],
+    ['a text', 'postgres://localhost'],
+    ['a list', []],
+  ]
+  test.each(missing)(
+    '%s in place of a transaction is told with the call as it should be',
+    async (_, handle) => {
+      const { store, bus } = setup()
+      await expect(bus.publish(handle as Transaction, 'OrderPlaced', input)).rejects.toThrow(
+        'publish was called without a transaction, so nothing was written. The first argument is the client that your ' +
+          'transaction runs on: outbox.inTransaction(pool, async (tx) => { await outbox.publish(tx, "OrderPlaced", ' +
+          '{ aggregateId, payload }) })',
+      )
+      const batch = [{ type: 'OrderPlaced' as const, ...input }]
+      await expect(bus.publishAll(handle as Transaction, batch)).rejects.toThrow(
+        'outbox.publishAll(tx, [ … ])',
+      )
+      expect(store.calls).toEqual([])
+    },
+  )
+
+  test('a transaction that was left out altogether is told', async () => {
+    const { bus } = setup()
+    const leftOut = bus.publish('OrderPlaced' as never, input as never, undefined as never)
+    await expect(leftOut).rejects.toThrow('await outbox.publish(tx, "OrderPlaced", { aggregateId, payload })')
+    const batch = [{ type: 'OrderPlaced', ...input }]
+    await expect(bus.publishAll(batch as never, undefined as never)).rejects.toThrow(NotInTransactionError)
   })
 })

@@ -60,10 +60,17 @@ describe('the size of the next claim', () => {
     expect(size.next({ ready: 9, running: 10, inHand: 19 })).toBe(20)
   })
 
-  test('never makes for more than two batches in hand', () => {
+  test('of handlers that are quicker than claims, is asked for a whole claim ahead', () => {
+    const size = setup()
+    size.worked(1_000, 10)
+    expect(size.next({ ready: 20, running: 10, inHand: 30 })).toBe(20)
+    expect(size.next({ ready: 21, running: 10, inHand: 31 })).toBe(0)
+  })
+
+  test('never makes for more than three batches in hand', () => {
     const size = setup({ batchSize: 20 })
-    expect(size.next({ ready: 0, running: 10, inHand: 40 })).toBe(0)
-    expect(size.next({ ready: 0, running: 10, inHand: 35 })).toBe(5)
+    expect(size.next({ ready: 0, running: 10, inHand: 60 })).toBe(0)
+    expect(size.next({ ready: 0, running: 10, inHand: 55 })).toBe(5)
   })
 
   test('D1 is the whole batch where one claim per period was asked for', () => {

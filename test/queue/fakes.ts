@@ -1,6 +1,6 @@
 import type { ClaimedDelivery } from '../../src/delivery/delivery.ts'
 import type { OutboxEvent } from '../../src/event/event.ts'
-import { Held, LeaseTerm } from '../../src/queue/hand.ts'
+import { Held } from '../../src/queue/hand.ts'
 import type { LaneDelivery } from '../../src/store/queue-store.ts'
 
 /** An event as stored. */
@@ -46,7 +46,7 @@ export function heldAt(
   over: Partial<LaneDelivery> = {},
   confirmedAtMs = 0,
 ): Held<LaneDelivery> {
-  return new Held(deliveryAt(position, over), new LeaseTerm(confirmedAtMs))
+  return new Held(deliveryAt(position, over), confirmedAtMs)
 }
 
 /** The positions of deliveries, as numbers. */

@@ -133,7 +133,7 @@ describe('a backlog by key', () => {
     const backlog = new KeyBacklog('block')
     claim(backlog, 'a', 2, 3)
     const suspect = heldAt(1, { key: 'a', wasHeld: true, suspect: true })
-    expect(backlog.adopt(suspect, backlog.claimSent())).toBe(true)
+    expect(backlog.adopt([suspect], backlog.claimSent())).toEqual([suspect])
     expect(backlog.next()).toBeNull()
     backlog.ended(suspect, DONE)
     expect(takeAll(backlog)).toEqual([2])
@@ -143,11 +143,26 @@ describe('a backlog by key', () => {
     const backlog = new KeyBacklog('block')
     const { batch } = claim(backlog, 'a', 1)
     const suspect = heldAt(2, { key: 'a', wasHeld: true, suspect: true })
-    expect(backlog.adopt(suspect, backlog.claimSent())).toBe(false)
+    expect(backlog.adopt([suspect], backlog.claimSent())).toEqual([])
     backlog.next()
-    expect(backlog.adopt(suspect, backlog.claimSent())).toBe(false)
+    expect(backlog.adopt([suspect], backlog.claimSent())).toEqual([])
     backlog.ended(batch[0] ?? heldAt(0), RETRY)
-    expect(backlog.adopt(suspect, backlog.claimSent())).toBe(false)
+    expect(backlog.adopt([suspect], backlog.claimSent())).toEqual([])
+  })
+
+  test('judges each of several suspects by what was on its way back when they were claimed', () => {
+    const backlog = new KeyBacklog('block')
+    const { batch } = claim(backlog, 'b', 2)
+    backlog.next()
+    const claimNumber = backlog.claimSent()
+    // Given back and written while the claim is under way, which may not know of it.
+    backlog.ended(batch[0] ?? heldAt(0), RETRY)
+    backlog.settled(batch[0] ?? heldAt(0), RETRY, false)
+    const [first, second] = [
+      heldAt(1, { key: 'a', wasHeld: true, suspect: true }),
+      heldAt(3, { key: 'b', wasHeld: true, suspect: true }),
+    ]
+    expect(backlog.adopt([first, second], claimNumber)).toEqual([first])
   })
 
   test('stops a key whose event turned out to be lost after it was done', () => {
@@ -184,5 +199,77 @@ describe('a backlog by key', () => {
       { kind: 'release', delayMs: 0 },
     ])
     expect(backlog.next()).toBeNull()
+  })
+})
+
+describe('an event that its handler completed in a transaction of its own', () => {
+  const completed = (...positions: number[]) => {
+    const backlog = new KeyBacklog('block')
+    claim(backlog, 'a', ...positions)
+    const first = backlog.next() ?? heldAt(0)
+    expect(backlog.ended(first, RETRY, true)).toEqual([])
+    return { backlog, first }
+  }
+
+  test('keeps its key waiting until it is known that the transaction was committed', () => {
+    const { backlog, first } = completed(1, 2)
+    claim(backlog, 'a', 3)
+    expect(backlog.ready).toBe(0)
+    expect(backlog.settled(first, DONE, false)).toEqual([])
+    expect(takeAll(backlog)).toEqual([2])
+  })
+
+  test.each([
+    ['rolled back', RETRY, false],
+    ['lost', RETRY, true],
+  ] as const)('gives back the rest of its key when it was %s', (_, settlement, lost) => {
+    const { backlog, first } = completed(1, 2, 3)
+    expect(positionsOf(backlog.settled(first, settlement, lost).map(({ held }) => held))).toEqual([2, 3])
+    expect(backlog.ready).toBe(0)
+  })
+})
+
+describe('an event whose result the database refuses', () => {
+  /** One that ended so and was refused, with another of its key in hand behind it. */
+  const refused = (settlement: Settlement) => {
+    const backlog = new KeyBacklog('block')
+    claim(backlog, 'a', 1, 2)
+    const first = backlog.next() ?? heldAt(0)
+    const returned = [...backlog.ended(first, settlement), ...backlog.refused(first, settlement)]
+    expect(positionsOf(returned.map(({ held }) => held))).toEqual([2])
+    return { backlog, first }
+  }
+
+  test.each([
+    ['done', DONE],
+    ['to be tried again', RETRY],
+  ] as const)('keeps its key waiting if it was %s, whatever claims bring, until it comes again', (_, end) => {
+    const { backlog } = refused(end)
+    for (let claims = 0; claims < 3; claims += 1) {
+      expect(claim(backlog, 'a', 2, 3).returned).toHaveLength(2)
+      expect(claim(backlog, 'b', 4).returned).toEqual([])
+    }
+    expect(claim(backlog, 'a', 1).returned).toEqual([])
+    expect(takeAll(backlog)).toEqual([4, 1])
+  })
+
+  test.each([
+    ['is lost', true],
+    ['is written after all', false],
+  ] as const)('lets its key go on when it %s, for claims know of it then', (_, lost) => {
+    const { backlog, first } = refused(DONE)
+    expect(backlog.settled(first, DONE, lost)).toEqual([])
+    expect(claim(backlog, 'a', 2).returned).toEqual([])
+    expect(takeAll(backlog)).toEqual([2])
+  })
+
+  test('keeps its key waiting as before if its handler completed it', () => {
+    const backlog = new KeyBacklog('block')
+    claim(backlog, 'a', 1, 2)
+    const first = backlog.next() ?? heldAt(0)
+    backlog.ended(first, RETRY, true)
+    expect(backlog.refused(first, RETRY)).toEqual([])
+    expect(backlog.ready).toBe(0)
+    expect(positionsOf(backlog.settled(first, RETRY, true).map(({ held }) => held))).toEqual([2])
   })
 })

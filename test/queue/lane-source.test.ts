@@ -102,7 +102,7 @@ describe('the source of lanes', () => {
     expect((await source.take(2)).deliveries).toEqual([])
     await source.tend()
     await source.tend()
-    const { deliveries } = await source.takeSuspect()
+    const { deliveries } = await source.takeSuspects(2)
     expect(positionsOf(deliveries)).toEqual([1])
     expect(tables.lanes[0]?.epoch).toBe(2)
   })
@@ -135,5 +135,18 @@ describe('the source of lanes', () => {
     await clock.advance(9_000)
     tables.publish('a')
     expect((await source.take(10)).confirmedAtMs).toBe(0)
+  })
+
+  test('takes again at once what an answer that never came has given it', async () => {
+    const { source, store, tables } = setup()
+    store.interpose = (operation, when) => {
+      if (operation === 'takeLanes' && when === 'after') throw new Error('connection cut')
+    }
+    await expect(source.tend()).rejects.toThrow('connection cut')
+    expect(tables.lanes.map(({ owner }) => owner)).toEqual(['w1', 'w1', 'w1', 'w1'])
+    store.interpose = () => {}
+    await source.tend()
+    expect(numbers(source)).toEqual([0, 1, 2, 3])
+    expect(tables.lanes.map(({ epoch }) => epoch)).toEqual([2, 2, 2, 2])
   })
 })

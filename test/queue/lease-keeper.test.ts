@@ -7,62 +7,66 @@ import type { HeartbeatReport, HeartbeatRequest, LaneDelivery } from '../../src/
 import { deliveryAt, noJitter, positionsOf } from './fakes.ts'
 
 const LEASE_MS = 30_000
-const NOTHING_LOST: HeartbeatReport = { lostDeliveries: [], lostLanes: [] }
+const NOTHING_LOST: HeartbeatReport = { lostDeliveries: [], lostLanes: [], busyDeliveries: [] }
+
+type Answer = (request: HeartbeatRequest) => Promise<HeartbeatReport>
+
+/** What the keeper asked of its store, did to its holder and told its observer. */
+class Scene {
+  readonly clock = new ManualClock()
+  readonly hand = new Hand<LaneDelivery>({ leaseMs: LEASE_MS, marginMs: 3_000 })
+  readonly beats: HeartbeatRequest[] = []
+  readonly lost: number[] = []
+  readonly expired: number[] = []
+  readonly events: WorkerEvent[] = []
+  answer: Answer = async () => NOTHING_LOST
+
+  keeper(): LeaseKeeper {
+    return new LeaseKeeper({
+      store: {
+        heartbeat: (request) => {
+          this.beats.push(request)
+          return this.answer(request)
+        },
+      },
+      workerId: 'w1',
+      host: 'here',
+      pid: 1,
+      leaseMs: LEASE_MS,
+      holders: [
+        {
+          subscriptionId: 1,
+          leases: () => ({ held: this.hand.extendable(), lanes: [] }),
+          lose: (held) =>
+            void this.lost.push(...positionsOf(this.hand.lose(held as readonly Held<LaneDelivery>[]))),
+          expire: (nowMs) => void this.expired.push(...positionsOf(this.hand.expire(nowMs))),
+        },
+      ],
+      clock: this.clock,
+      random: noJitter,
+      observer: (event) => void this.events.push(event),
+    })
+  }
+}
 
 function setup() {
-  const clock = new ManualClock()
+  const scene = new Scene()
+  const { clock, hand, beats, lost, expired, events } = scene
   const stop = new AbortController()
-  const hand = new Hand<LaneDelivery>({ leaseMs: LEASE_MS, marginMs: 3_000 })
-  const beats: HeartbeatRequest[] = []
-  const lost: number[] = []
-  const expired: number[] = []
-  const events: WorkerEvent[] = []
-  let answer: (request: HeartbeatRequest) => Promise<HeartbeatReport> = async () => NOTHING_LOST
-  const keeper = new LeaseKeeper({
-    store: {
-      heartbeat: (request) => {
-        beats.push(request)
-        return answer(request)
-      },
-    },
-    workerId: 'w1',
-    host: 'here',
-    pid: 1,
-    leaseMs: LEASE_MS,
-    holders: [
-      {
-        subscriptionId: 1,
-        leases: () => ({ held: hand.extendable(), lanes: [] }),
-        lose: (held) => void lost.push(...positionsOf(hand.lose(held as readonly Held<LaneDelivery>[]))),
-        expire: (nowMs) => void expired.push(...positionsOf(hand.expire(nowMs))),
-      },
-    ],
-    clock,
-    random: noJitter,
-    observer: (event) => void events.push(event),
-  })
-  const ended = keeper.run(stop.signal)
+  const ended = scene.keeper().run(stop.signal)
   const take = (...positions: number[]) =>
     hand.take(
       positions.map((position) => deliveryAt(position)),
       clock.monotonicMs(),
     )
-  return {
-    clock,
-    hand,
-    beats,
-    lost,
-    expired,
-    events,
-    take,
-    answerWith: (next: typeof answer): void => {
-      answer = next
-    },
-    end: async (): Promise<void> => {
-      stop.abort()
-      await ended
-    },
+  const answerWith = (next: Answer): void => {
+    scene.answer = next
   }
+  const end = async (): Promise<void> => {
+    stop.abort()
+    await ended
+  }
+  return { clock, hand, beats, lost, expired, events, take, answerWith, end }
 }
 
 describe('the lease keeper', () => {
@@ -121,6 +125,18 @@ describe('the lease keeper', () => {
     answerWith(async ({ deliveries }) => ({ ...NOTHING_LOST, lostDeliveries: deliveries.slice(0, 1) }))
     await clock.advance(10_000)
     expect(lost).toEqual([1])
+    await end()
+  })
+
+  test('does not take what a transaction has locked for extended, nor for lost', async () => {
+    const { clock, lost, expired, take, answerWith, end } = setup()
+    take(1, 2)
+    answerWith(async ({ deliveries }) => ({ ...NOTHING_LOST, busyDeliveries: deliveries.slice(0, 1) }))
+    await clock.advance(26_000)
+    expect(expired).toEqual([])
+    await clock.advance(2_000)
+    expect(expired).toEqual([1])
+    expect(lost).toEqual([])
     await end()
   })
 

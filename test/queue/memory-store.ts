@@ -1,5 +1,7 @@
 import type { DeliveryKey, Settled } from '../../src/delivery/delivery.ts'
+import type { OpenTransaction } from '../../src/delivery/open-transaction.ts'
 import type { OutboxEvent } from '../../src/event/event.ts'
+import { DueShare } from '../../src/store/postgres/due-share.ts'
 import type {
   ClaimRequest,
   HeartbeatReport,
@@ -10,11 +12,12 @@ import type {
   NewDeadLetter,
   RecoverReport,
   SettleReport,
+  SuspectClaimRequest,
   TakenLanes,
 } from '../../src/store/queue-store.ts'
 import type { WakeSubscription, WorkerStore } from '../../src/store/store.ts'
 import type { RegisteredSubscription, SubscriptionDefinition } from '../../src/store/subscription-store.ts'
-import type { MemoryTables } from './memory-tables.ts'
+import type { MemoryTables, Row } from './memory-tables.ts'
 
 /** What a test may do around each call: wait before and after its effect, or fail it. */
 export type Interpose = (operation: string, when: 'before' | 'after') => Promise<void> | void
@@ -30,8 +33,12 @@ export class MemoryStore implements WorkerStore {
   interpose: Interpose = () => {}
   definition: SubscriptionDefinition | null = null
   joining: string[] = []
+  waitsFor: OpenTransaction | null = null
   unmatched: OutboxEvent[] = []
+  /** Who retired the subscription; undefined while nobody has. */
+  retiredBy: string | undefined
   closed = false
+  readonly #dueShare = new DueShare()
 
   constructor(tables: MemoryTables) {
     this.tables = tables
@@ -41,31 +48,35 @@ export class MemoryStore implements WorkerStore {
     return this.#run('claim', () => {
       const due = this.tables.pending(0).filter((row) => row.held && this.tables.isDue(row) && !row.suspect)
       const fresh = this.tables.pending(0).filter((row) => !row.held)
-      const picked = [...due, ...fresh].slice(0, request.limit)
-      return this.tables.lease(picked, request.workerId, () => this.tables.now + request.leaseMs)
+      return this.tables.lease(
+        this.#pick(due, fresh, request.limit),
+        request.workerId,
+        () => this.tables.now + request.leaseMs,
+      )
     })
   }
 
   claimLanes(request: LaneClaimRequest): Promise<readonly LaneDelivery[]> {
     return this.#run('claimLanes', () => {
       const lanes = this.tables.owned(request)
-      const chosen = this.tables.due(lanes, Math.max(1, Math.floor(request.limit / 4)))
+      const due = this.tables.due(lanes)
       const fresh = lanes.flatMap(({ lane }) => this.tables.pending(lane)).filter(({ held }) => !held)
-      const read = fresh.slice(0, Math.max(0, request.limit - chosen.length))
-      const blocked = read.filter((row) => this.tables.earlierHeld(row).length > 0)
-      const free = read.filter((row) => !blocked.includes(row))
+      const blocked = [
+        ...due.filter((row) => this.tables.isBlocked(row)),
+        ...fresh.filter((row) => this.tables.earlierHeld(row).length > 0),
+      ]
+      const free = (row: Row): boolean => !blocked.includes(row)
+      const picked = this.#pick(due.filter(free), fresh.filter(free), request.limit)
       for (const row of blocked) Object.assign(row, { held: true, nextRetryAtMs: Number.POSITIVE_INFINITY })
       const untilMs = (lane: number): number => this.tables.lanes[lane]?.untilMs ?? 0
-      return this.tables.lease([...chosen, ...free], request.workerId, untilMs)
+      return this.tables.lease(picked, request.workerId, untilMs)
     })
   }
 
-  claimSuspect(
-    request: ClaimRequest & { readonly lanes?: readonly HeldLane[] },
-  ): Promise<LaneDelivery | null> {
-    return this.#run('claimSuspect', () => {
+  claimSuspects(request: SuspectClaimRequest): Promise<readonly LaneDelivery[]> {
+    return this.#run('claimSuspects', () => {
       const lanes = this.tables.lanes.length === 0 ? [{ lane: 0 }] : this.tables.owned(request)
-      const [suspect] = lanes
+      const suspects = lanes
         .flatMap(({ lane }) => this.tables.pending(lane))
         .filter(
           (row) =>
@@ -73,10 +84,13 @@ export class MemoryStore implements WorkerStore {
             this.tables.isDue(row) &&
             !(this.tables.lanes.length > 0 && this.tables.earlierHeld(row).length > 0),
         )
-      if (suspect === undefined) return null
-      return (
-        this.tables.lease([suspect], request.workerId, () => this.tables.now + request.leaseMs)[0] ?? null
-      )
+        .toSorted((a, b) => Number(a.position) - Number(b.position))
+        .slice(0, request.limit)
+      const untilMs = (): number => this.tables.now + request.leaseMs
+      const claimed = this.tables.lease(suspects, request.workerId, untilMs)
+      // Of several none is marked while in hand: only one that runs alone is charged.
+      for (const row of suspects) row.suspect = suspects.length === 1
+      return claimed
     })
   }
 
@@ -85,10 +99,14 @@ export class MemoryStore implements WorkerStore {
       this.batches.push(batch)
       const lost: DeliveryKey[] = []
       const dead: NewDeadLetter[] = []
+      const committed: DeliveryKey[] = []
       for (const settled of batch) {
-        if (!this.tables.settle(settled, dead)) lost.push(settled.delivery)
+        const isCommitted =
+          settled.completed === true && this.tables.rowOf(settled.delivery).status === 'DONE'
+        if (isCommitted) committed.push(settled.delivery)
+        else if (!this.tables.settle(settled, dead)) lost.push(settled.delivery)
       }
-      return { lost, dead }
+      return { lost, dead, committed, busy: [] }
     })
   }
 
@@ -117,7 +135,7 @@ export class MemoryStore implements WorkerStore {
         row.lockedUntilMs = this.tables.now + request.leaseMs
         return false
       })
-      return { lostDeliveries, lostLanes }
+      return { lostDeliveries, lostLanes, busyDeliveries: [] }
     })
   }
 
@@ -130,14 +148,20 @@ export class MemoryStore implements WorkerStore {
       const suspects = this.tables.rows.filter(
         (row) => row.status === 'PENDING' && row.suspect && this.tables.isDue(row),
       ).length
-      return { returned: lapsed.length, dead: [], suspects: new Map(suspects === 0 ? [] : [[1, suspects]]) }
+      return {
+        returned: lapsed.length,
+        dead: [],
+        suspects: new Map(suspects === 0 ? [] : [[1, suspects]]),
+        retired: new Map(this.retiredBy === undefined ? [] : [[1, this.retiredBy]]),
+      }
     })
   }
 
   takeLanes(request: {
     readonly workerId: string
     readonly leaseMs: number
-    readonly held: number
+    readonly held: readonly HeldLane[]
+    readonly unsure?: boolean
   }): Promise<TakenLanes> {
     return this.#run('takeLanes', () => {
       const fairShare = Math.ceil(
@@ -145,7 +169,9 @@ export class MemoryStore implements WorkerStore {
       )
       const taken: HeldLane[] = []
       this.tables.lanes.forEach((row, lane) => {
-        if (request.held + taken.length >= fairShare || row.untilMs >= this.tables.now) return
+        const isUnknown = row.owner === request.workerId && !request.held.some((held) => held.lane === lane)
+        const isFree = row.untilMs < this.tables.now || (request.unsure === true && isUnknown)
+        if (request.held.length + taken.length >= fairShare || !isFree) return
         Object.assign(row, {
           owner: request.workerId,
           untilMs: this.tables.now + request.leaseMs,
@@ -182,6 +208,10 @@ export class MemoryStore implements WorkerStore {
     return this.#run('advanceJoining', () => this.joining)
   }
 
+  openTransaction(): Promise<OpenTransaction | null> {
+    return Promise.resolve(this.waitsFor)
+  }
+
   subscriptions(): Promise<readonly RegisteredSubscription[]> {
     return Promise.resolve([])
   }
@@ -206,6 +236,14 @@ export class MemoryStore implements WorkerStore {
     return this.#run('close', () => {
       this.closed = true
     })
+  }
+
+  /** Retries have their share first, and whatever the others leave. */
+  #pick(due: readonly Row[], fresh: readonly Row[], limit: number): readonly Row[] {
+    const places = this.#dueShare.next(limit)
+    const first = due.slice(0, places)
+    const rest = fresh.slice(0, limit - first.length)
+    return [...first, ...rest, ...due.slice(places, limit - rest.length)]
   }
 
   async #run<Result>(operation: string, effect: () => Result): Promise<Result> {

@@ -111,14 +111,14 @@ export class MemoryTables {
     )
   }
 
-  /** Held deliveries of these lanes that may run, those first that have waited longest. */
-  due(lanes: readonly HeldLane[], limit: number): Row[] {
-    return lanes.flatMap(({ lane }) => this.#dueInLane(lane).slice(0, limit)).slice(0, limit)
+  /** Held deliveries of these lanes whose time has come, those first that have waited longest. */
+  due(lanes: readonly HeldLane[]): Row[] {
+    return lanes.flatMap(({ lane }) => this.#dueInLane(lane))
   }
 
   #dueInLane(lane: number): Row[] {
     return this.pending(lane)
-      .filter((row) => row.held && !row.suspect && this.isDue(row) && !this.isBlocked(row))
+      .filter((row) => row.held && !row.suspect && this.isDue(row))
       .toSorted((a, b) => a.nextRetryAtMs - b.nextRetryAtMs || Number(a.position) - Number(b.position))
   }
 
@@ -162,8 +162,9 @@ export class MemoryTables {
     row.held = settlement.kind === 'dead' ? blocks : settlement.kind !== 'done'
     if (settlement.kind === 'park') row.nextRetryAtMs = Number.POSITIVE_INFINITY
     if ('delayMs' in settlement) row.nextRetryAtMs = this.now + settlement.delayMs
-    if (settlement.kind === 'park' || settlement.kind === 'release') row.attempts -= 1
-    else row.suspect = false
+    const isGivenBack = settlement.kind === 'park' || settlement.kind === 'release'
+    if (isGivenBack) row.attempts -= 1
+    row.suspect = isGivenBack && delivery.suspect
     if (settlement.kind !== 'dead') return true
     const eventId = eventAt(Number(row.position), row.key).eventId
     dead.push({ deadLetterId: row.position, delivery: row, eventId, errorCode: settlement.failure.code })

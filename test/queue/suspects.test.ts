@@ -10,22 +10,50 @@ function setup(suspects: number) {
   const stop = new AbortController()
   const quarantine = new SuspectQuarantine(gate, clock)
   const ran: boolean[] = []
+  const groups: number[] = []
   const runner = {
-    runSuspect: async (): Promise<boolean> => {
+    runSuspects: async (most: number): Promise<boolean> => {
       if (ran.length === suspects) return false
-      ran.push(gate.tryEnter())
+      groups.push(Math.min(most, suspects - ran.length))
+      for (let n = groups.at(-1) ?? 0; n > 0; n -= 1) ran.push(gate.tryEnter())
       return true
     },
   }
-  return { clock, gate, stop, quarantine, runner, ran }
+  return { clock, gate, stop, quarantine, runner, ran, groups }
 }
 
 describe('suspects', () => {
-  test('run one after the other until none is left, with nothing beside them', async () => {
+  test('run until none is left, with nothing beside them', async () => {
     const { quarantine, runner, stop, ran, gate } = setup(3)
     await quarantine.runAll(runner, stop.signal)
     expect(ran).toEqual([false, false, false])
     expect(gate.tryEnter()).toBe(true)
+  })
+
+  test('run in groups that grow while nothing happens: whoever takes the process down is alone soon', async () => {
+    const { quarantine, runner, stop, groups } = setup(230)
+    await quarantine.runAll(runner, stop.signal)
+    expect(groups).toEqual([1, 2, 4, 8, 16, 32, 64, 64, 39])
+  })
+
+  test('of all subscriptions of the process count as one row of groups, and those of a new process begin anew', async () => {
+    const [first, second, later] = [setup(3), setup(10), setup(3)]
+    await first.quarantine.runAll(first.runner, first.stop.signal)
+    await first.quarantine.runAll(second.runner, first.stop.signal)
+    expect([first.groups, second.groups]).toEqual([
+      [1, 2],
+      [4, 6],
+    ])
+    await later.quarantine.runAll(later.runner, later.stop.signal)
+    expect(later.groups).toEqual([1, 2])
+  })
+
+  test('do not grow in number when a claim fails', async () => {
+    const { quarantine, runner, stop, groups } = setup(1)
+    const failing = { runSuspects: () => Promise.reject(new Error('no connection')) }
+    await expect(quarantine.runAll(failing, stop.signal)).rejects.toThrow('no connection')
+    await quarantine.runAll(runner, stop.signal)
+    expect(groups).toEqual([1])
   })
 
   test('wait for handlers that are running', async () => {
@@ -39,18 +67,19 @@ describe('suspects', () => {
     expect(ran).toHaveLength(1)
   })
 
-  test('let others have their turn in between', async () => {
-    const { quarantine, stop, gate } = setup(0)
+  test('let others have their turn, though not after each: to be alone takes long where handlers do', async () => {
+    const { clock, quarantine, stop, gate } = setup(0)
     const order: string[] = []
     const first = deferred()
-    const suspects = ['suspect 1', 'suspect 2']
+    const suspects = ['suspect 1', 'suspect 2', 'suspect 3']
     const all = quarantine.runAll(
       {
-        runSuspect: async () => {
+        runSuspects: async () => {
           const name = suspects.shift()
           if (name === undefined) return false
           order.push(name)
           if (name === 'suspect 1') await first.promise
+          if (name === 'suspect 2') await clock.advance(250)
           return true
         },
       },
@@ -63,7 +92,7 @@ describe('suspects', () => {
     })
     first.resolve()
     await all
-    expect(order).toEqual(['suspect 1', 'handler', 'suspect 2'])
+    expect(order).toEqual(['suspect 1', 'suspect 2', 'handler', 'suspect 3'])
   })
 
   test('do not hold everybody up for long behind a handler that takes its time, and are more patient next time', async () => {
@@ -75,12 +104,37 @@ describe('suspects', () => {
     expect(ran).toEqual([])
     expect(gate.tryEnter()).toBe(true)
     gate.leave()
+    await clock.advance(40_000)
     const second = quarantine.runAll(runner, stop.signal)
     await clock.advance(9_000)
     gate.leave()
     await second
     expect(ran).toHaveLength(1)
     expect(clock.sleeping).toBe(0)
+  })
+
+  test('leave four fifths of the time to others while a handler runs for an hour', async () => {
+    const { clock, quarantine, runner, stop, gate, ran } = setup(1)
+    gate.tryEnter()
+    let waited = 0
+    for (let second = 0; second < 3_600; second += 1) {
+      const asking = quarantine.runAll(runner, stop.signal)
+      await turn()
+      while (!gate.tryEnter()) {
+        await clock.advance(1_000)
+        second += 1
+        waited += 1
+      }
+      gate.leave()
+      await asking
+      await clock.advance(1_000)
+    }
+    expect(waited).toBeGreaterThan(60)
+    expect(waited).toBeLessThanOrEqual(3_600 / 5 + 5)
+    gate.leave()
+    await clock.advance(3_600_000)
+    await quarantine.runAll(runner, stop.signal)
+    expect(ran).toHaveLength(1)
   })
 
   test('end with the worker', async () => {

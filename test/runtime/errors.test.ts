@@ -9,6 +9,7 @@ import {
   NotFoundError,
   NotInTransactionError,
   RetryLaterError,
+  SchemaMissingError,
   SchemaVersionError,
   SubscriptionConflictError,
   UnknownOutcomeError,
@@ -34,6 +35,11 @@ const table: readonly (readonly [CommitpostError, string, readonly string[]])[] 
   [new HandlerTimeoutError(delivery, 500), 'HANDLER_TIMEOUT', ['e-1', '"billing"', '500 ms', 'ctx.signal']],
   [new WorkerStoppingError(), 'WORKER_STOPPING', ['does not count']],
   [new NotInTransactionError('publish'), 'NOT_IN_TRANSACTION', ['publish', 'BEGIN', 'not the pool']],
+  [
+    new NotInTransactionError('publish', { call: 'outbox.publish(tx)' }),
+    'NOT_IN_TRANSACTION',
+    ['without a transaction', 'outbox.publish(tx)'],
+  ],
   [new DuplicateEventError(['e-1', 'e-2']), 'DUPLICATE_EVENT', ['e-1, e-2']],
   [
     new UnknownOutcomeError('COMMIT', ['e-1'], { cause }),
@@ -41,9 +47,9 @@ const table: readonly (readonly [CommitpostError, string, readonly string[]])[] 
     ['COMMIT', 'e-1', 'same event ids'],
   ],
   [
-    new SchemaVersionError(null, 3),
-    'SCHEMA_VERSION',
-    ['has no Commitpost schema', 'version 3', 'commitpost migrate'],
+    new SchemaMissingError('shop'),
+    'SCHEMA_MISSING',
+    ['schema "shop"', 'commitpost migrate up --schema shop', 'migrateUp(pool'],
   ],
   [new SchemaVersionError(2, 3), 'SCHEMA_VERSION', ['version 2', 'version 3', 'commitpost migrate']],
   [new SchemaVersionError(4, 3), 'SCHEMA_VERSION', ['Upgrade the commitpost package']],

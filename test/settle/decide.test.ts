@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { DeliveryOutcome, RetryAdvice, Settlement } from '../../src/delivery/delivery.ts'
+import { NOT_COMMITTED } from '../../src/delivery/failure.ts'
 import { seededRandom } from '../../src/runtime/random.ts'
 import { fixed, schedule } from '../../src/settle/backoff.ts'
 import { decide } from '../../src/settle/decide.ts'
@@ -13,11 +14,14 @@ const after = (delayMs: number): RetryAdvice => ({ kind: 'after', delayMs })
 const failed = (retry: RetryAdvice): DeliveryOutcome => ({ kind: 'failed', failure, retry })
 const noSpread = (): number => 0
 
-const exhausted = (attempt: number, maxAttempts: number): Settlement => ({
+const exhausted = (attempt: number): Settlement => ({
   kind: 'dead',
   failure: {
     code: 'ECONNRESET',
-    message: `No attempts left (${attempt} of ${maxAttempts} failed). Last: socket hang up`,
+    message:
+      attempt === 1
+        ? 'The only attempt failed with: socket hang up'
+        : `All ${attempt} attempts failed, the last with: socket hang up`,
   },
 })
 
@@ -35,10 +39,10 @@ const table: readonly {
     settlement: { kind: 'done' },
   },
   {
-    title: 'handled and marked by the handler is done, and says so',
+    title: 'handled and completed in a transaction that was rolled back is retried by the policy',
     attempt: 1,
     outcome: { kind: 'handled', completed: true },
-    settlement: { kind: 'done', completed: true },
+    settlement: { kind: 'retry', delayMs: 5_000, failure: NOT_COMMITTED },
   },
   {
     title: 'E10 a first failure is retried by the policy',
@@ -56,13 +60,13 @@ const table: readonly {
     title: 'D1 E12 L3 the fifth failure of five attempts is a dead letter',
     attempt: 5,
     outcome: failed(byPolicy),
-    settlement: exhausted(5, 5),
+    settlement: exhausted(5),
   },
   {
     title: 'E12 an attempt beyond the last is a dead letter',
     attempt: 6,
     outcome: failed(byPolicy),
-    settlement: exhausted(6, 5),
+    settlement: exhausted(6),
   },
   {
     title: 'E10 what cannot heal dies at once, with its own words',
@@ -80,7 +84,7 @@ const table: readonly {
     title: 'E12 what names its time dies all the same when no attempt is left',
     attempt: 5,
     outcome: failed(after(90_000)),
-    settlement: exhausted(5, 5),
+    settlement: exhausted(5),
   },
   {
     title: 'an interruption gives it back at once',

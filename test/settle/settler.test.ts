@@ -5,7 +5,7 @@ import { Settler } from '../../src/settle/settler.ts'
 import type { SettleReport } from '../../src/store/queue-store.ts'
 import { type Deferred, deferred, deliveryAt, noJitter, positionsOf, turn } from '../queue/fakes.ts'
 
-const WRITTEN: SettleReport = { lost: [], dead: [] }
+const WRITTEN: SettleReport = { lost: [], dead: [], committed: [], busy: [] }
 
 function settled(position: number): Settled {
   return { delivery: deliveryAt(position), settlement: { kind: 'done' }, durationMs: 1 }
@@ -15,14 +15,19 @@ function settled(position: number): Settled {
 function setup({ batchSize = 100 } = {}) {
   const clock = new ManualClock()
   const giveUp = new AbortController()
-  const writes: { readonly positions: number[]; readonly answer: Deferred<SettleReport> }[] = []
+  const writes: {
+    readonly positions: number[]
+    readonly batch: readonly Settled[]
+    readonly answer: Deferred<SettleReport>
+  }[] = []
   const written: { readonly positions: number[]; readonly again: boolean }[] = []
+  const refused: { readonly position: string; readonly error: unknown }[] = []
   const givenUp: number[] = []
   const outages: unknown[] = []
   const settler = new Settler<Settled>({
     settle: (batch) => {
       const answer = deferred<SettleReport>()
-      writes.push({ positions: positionsOf(batch), answer })
+      writes.push({ positions: positionsOf(batch), batch, answer })
       return answer.promise
     },
     clock,
@@ -30,13 +35,14 @@ function setup({ batchSize = 100 } = {}) {
     batchSize,
     giveUp: giveUp.signal,
     onSettled: (batch, _, again) => void written.push({ positions: positionsOf(batch), again }),
+    onRefused: ({ delivery: { position } }, error) => void refused.push({ position, error }),
     onGivenUp: (batch) => void givenUp.push(...positionsOf(batch)),
     onOutage: (error) => void outages.push(error),
   })
   const add = (...positions: number[]): void => {
     for (const position of positions) settler.add(settled(position))
   }
-  return { clock, giveUp, writes, written, givenUp, outages, settler, add }
+  return { clock, giveUp, writes, written, refused, givenUp, outages, settler, add }
 }
 
 describe('a settler', () => {
@@ -96,20 +102,115 @@ describe('a settler', () => {
     expect(outages).toHaveLength(1)
   })
 
-  test('finds the one row that the database refuses and writes all others', async () => {
-    const { writes, written, givenUp, settler, add } = setup()
-    add(1, 2, 3, 4)
-    settler.hurry()
-    await turn()
-    for (let index = 0; index < writes.length && index < 20; index += 1) {
-      const write = writes[index]
-      if (write?.positions.includes(3))
-        write.answer.reject(Object.assign(new Error('bad'), { code: '22P05' }))
-      else write?.answer.resolve(WRITTEN)
+  /** A database that refuses some rows and takes all others. */
+  async function answerAll(
+    { writes }: Pick<ReturnType<typeof setup>, 'writes'>,
+    refuses: (position: number) => boolean,
+    from = 0,
+  ): Promise<void> {
+    for (let index = from; index < writes.length && index < 50; index += 1) {
+      const { positions, answer } = writes[index] ?? {}
+      if (positions?.some(refuses)) answer?.reject(Object.assign(new Error('bad'), { code: '22P05' }))
+      else answer?.resolve(WRITTEN)
       await turn()
     }
-    expect(written.flatMap(({ positions }) => positions)).toEqual([1, 2, 4])
-    expect(givenUp).toEqual([3])
+  }
+
+  test('finds the one row that the database refuses and writes all others', async () => {
+    const s = setup()
+    s.add(1, 2, 3, 4)
+    s.settler.hurry()
+    await turn()
+    await answerAll(s, (position) => position === 3)
+    expect(s.written.flatMap(({ positions }) => positions)).toEqual([1, 2, 4])
+    expect(s.refused).toMatchObject([
+      { position: '3', error: { code: 'STORE_REFUSED', message: expect.stringContaining('bad') } },
+    ])
+    expect(s.givenUp).toEqual([])
+  })
+
+  test('offers what was refused again, apart from the others, and tells of it once', async () => {
+    const s = setup()
+    s.add(1, 2)
+    s.settler.hurry()
+    await turn()
+    await answerAll(s, (position) => position === 1)
+    for (let round = 0; round < 3; round += 1) {
+      const from = s.writes.length
+      s.add(10 + round)
+      await s.clock.advance(1_000)
+      await answerAll(s, (position) => position === 1, from)
+      expect(s.writes.slice(from).map(({ positions }) => positions)).toContainEqual([1])
+    }
+    expect(s.refused).toHaveLength(1)
+    const from = s.writes.length
+    await s.clock.advance(1_000)
+    await answerAll(s, () => false, from)
+    expect(s.written.flatMap(({ positions }) => positions)).toEqual([2, 10, 11, 12, 1])
+  })
+
+  test('gives up what is refused when it has to finish', async () => {
+    const s = setup()
+    s.add(1)
+    s.settler.hurry()
+    await turn()
+    await answerAll(s, () => true)
+    const finished = s.settler.finish()
+    await s.clock.advance(1_000)
+    await answerAll(s, () => true, 1)
+    await finished
+    expect(s.givenUp).toEqual([1])
+    expect(s.clock.sleeping).toBe(0)
+  })
+
+  test('offers what is locked again, later each time, and writes the others meanwhile', async () => {
+    const { clock, writes, written, settler, add } = setup()
+    const offer = async (locked: (item: Settled) => boolean): Promise<void> => {
+      await turn()
+      const { batch, answer } = writes.at(-1) ?? {}
+      answer?.resolve({ ...WRITTEN, busy: batch?.filter(locked) ?? [] })
+      await turn()
+    }
+    const isFirst = ({ delivery }: Settled): boolean => delivery.position === '1'
+    add(1, 2)
+    settler.hurry()
+    await offer(isFirst)
+    expect(written.flatMap(({ positions }) => positions)).toEqual([2])
+    add(3)
+    settler.hurry()
+    await offer(isFirst)
+    expect(written.flatMap(({ positions }) => positions)).toEqual([2, 3])
+    await clock.advance(10)
+    await offer(isFirst)
+    await clock.advance(19)
+    expect(writes).toHaveLength(3)
+    await clock.advance(1)
+    await offer(() => false)
+    expect(written.flatMap(({ positions }) => positions)).toEqual([2, 3, 1])
+    expect(written.every(({ again }) => !again)).toBe(true)
+  })
+
+  test('has flushed when all that is left is locked, and has finished when that is written or given up', async () => {
+    const { writes, giveUp, givenUp, settler, add } = setup()
+    add(1)
+    const flushed = settler.flush()
+    let isFinished = false
+    const finished = settler.finish().then(() => {
+      isFinished = true
+    })
+    await turn()
+    const answerBusy = (): void => {
+      const { batch, answer } = writes.at(-1) ?? {}
+      answer?.resolve({ ...WRITTEN, busy: batch ?? [] })
+    }
+    answerBusy()
+    await flushed
+    expect(isFinished).toBe(false)
+    giveUp.abort()
+    await turn()
+    answerBusy()
+    await finished
+    expect(givenUp).toEqual([1])
   })
 
   test('gives up when the worker has to end', async () => {

@@ -75,3 +75,42 @@ test.each([
     await direct.end()
   },
 )
+
+test('what is swallowed gets no answer, old connections and new ones alike, and is reset in the end', async () => {
+  const url = inject('databaseUrl')
+  await using proxy = await startFaultProxy(url)
+  const { client, closed } = await connectThrough(proxy.urlOf(url))
+
+  proxy.swallow()
+
+  await expect(client.query('select 1')).rejects.toThrow('Query read timeout')
+  const late = new pg.Client({ connectionString: proxy.urlOf(url), connectionTimeoutMillis: 300 })
+  await expect(late.connect()).rejects.toThrow('timeout')
+  proxy.accept()
+  await closed
+  const again = await connectThrough(proxy.urlOf(url))
+  expect((await again.client.query('select 1')).rowCount).toBe(1)
+  await again.client.end()
+})
+
+test('losing the next reply cuts the connection after the statement was done; taken back, nothing is lost', async () => {
+  const url = inject('databaseUrl')
+  await using proxy = await startFaultProxy(url)
+  const { client, closed } = await connectThrough(proxy.urlOf(url))
+  const witness = new pg.Client({ connectionString: url })
+  await witness.connect()
+  const table = `lost_reply_${process.pid}`
+  await witness.query(`create table ${table} (n integer)`)
+
+  const lost = proxy.loseNextReply()
+  await expect(client.query(`insert into ${table} values (1)`)).rejects.toThrow()
+  await Promise.all([lost, closed])
+
+  expect((await witness.query(`select n from ${table}`)).rows).toEqual([{ n: 1 }])
+  const next = await connectThrough(proxy.urlOf(url))
+  void proxy.loseNextReply()
+  proxy.loseNothing()
+  expect((await next.client.query('select 1')).rowCount).toBe(1)
+  await witness.query(`drop table ${table}`)
+  await Promise.all([witness.end(), next.client.end()])
+})

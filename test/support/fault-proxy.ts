@@ -17,13 +17,20 @@ export interface FaultProxy extends AsyncDisposable {
   cut(): number
   /** Forwards nothing more on open connections, either way, and leaves both ends in the belief that they are open. */
   silence(): number
+  /** As a network that drops every packet: nothing passes, open connections stay, new ones get no answer. */
+  swallow(): void
   /** Resets open connections and turns new ones away until `accept`. */
   refuse(): void
   /** Turns new connections away until `accept`. */
   refuseNew(): void
+  /** Takes new connections again. What was silent or swallowed is reset: its ends learn of it now. */
   accept(): void
   /** Cuts the connection of the next COMMIT, before it reaches the server or before the answer reaches the client. */
   loseNextCommit(part: LostPart): Promise<void>
+  /** Cuts the next connection on which the server says that a statement is done, before the client hears of it. */
+  loseNextReply(): Promise<void>
+  /** Takes back what is to be lost next. */
+  loseNothing(): void
   close(): Promise<void>
 }
 
@@ -42,8 +49,9 @@ class Proxy implements FaultProxy {
   readonly #server: Server = createServer(HALF_OPEN, (client) => this.#serve(client))
   readonly #target: { readonly host: string; readonly port: number }
   readonly #links = new Set<Link>()
-  #accepts = true
-  #trap: { readonly part: LostPart; sprung(): void } | null = null
+  readonly #swallowed = new Set<Socket>()
+  #newOnes: 'accept' | 'refuse' | 'swallow' = 'accept'
+  #trap: Trap | null = null
   refused = 0
 
   constructor(host: string, port: number) {
@@ -85,21 +93,35 @@ class Proxy implements FaultProxy {
     this.cut()
   }
 
+  swallow(): void {
+    this.#newOnes = 'swallow'
+    this.silence()
+  }
+
   refuseNew(): void {
-    this.#accepts = false
+    this.#newOnes = 'refuse'
   }
 
   accept(): void {
-    this.#accepts = true
+    this.#newOnes = 'accept'
+    for (const link of this.#links) if (link.silent) link.cut()
+    for (const client of this.#swallowed) client.resetAndDestroy()
   }
 
   loseNextCommit(part: LostPart): Promise<void> {
-    return new Promise((sprung) => {
-      this.#trap = { part, sprung }
-    })
+    return this.#lose(part, part === 'request' ? isCommit : isCommitted)
+  }
+
+  loseNextReply(): Promise<void> {
+    return this.#lose('reply', ({ type }) => type === 'C')
+  }
+
+  loseNothing(): void {
+    this.#trap = null
   }
 
   async close(): Promise<void> {
+    this.accept()
     this.cut()
     this.#server.close()
     await once(this.#server, 'close')
@@ -109,25 +131,49 @@ class Proxy implements FaultProxy {
     return this.close()
   }
 
+  #lose(part: LostPart, matches: (message: Message) => boolean): Promise<void> {
+    return new Promise((sprung) => {
+      this.#trap = { part, matches, sprung }
+    })
+  }
+
   #serve(client: Socket): void {
-    if (!this.#accepts) {
-      this.refused += 1
+    if (this.#newOnes !== 'accept') {
       client.on('error', () => undefined)
-      client.resetAndDestroy()
+      this.#turnAway(client)
       return
     }
     const server = connect({ ...this.#target, ...HALF_OPEN })
-    const link = new Link(client, server, (part) => this.#springs(part))
+    const link = new Link(client, server, (part, messages) => this.#springs(part, messages))
     this.#links.add(link)
     server.once('close', () => this.#links.delete(link))
   }
 
-  #springs(part: LostPart): boolean {
-    if (this.#trap?.part !== part) return false
-    this.#trap.sprung()
+  #turnAway(client: Socket): void {
+    if (this.#newOnes === 'refuse') {
+      this.refused += 1
+      client.resetAndDestroy()
+      return
+    }
+    this.#swallowed.add(client)
+    client.resume()
+    client.once('close', () => this.#swallowed.delete(client))
+  }
+
+  #springs(part: LostPart, messages: readonly Message[]): boolean {
+    const trap = this.#trap
+    if (trap?.part !== part || !messages.some((message) => trap.matches(message))) return false
     this.#trap = null
+    trap.sprung()
     return true
   }
+}
+
+/** What is lost next. */
+interface Trap {
+  readonly part: LostPart
+  matches(message: Message): boolean
+  sprung(): void
 }
 
 /** One client's connection and its counterpart to the server. */
@@ -135,12 +181,16 @@ class Link {
   readonly #sockets: readonly Socket[]
   silent = false
 
-  constructor(client: Socket, server: Socket, springs: (part: LostPart) => boolean) {
+  constructor(
+    client: Socket,
+    server: Socket,
+    springs: (part: LostPart, messages: readonly Message[]) => boolean,
+  ) {
     this.#sockets = [client, server]
     const requests = new Messages(true)
     const replies = new Messages(false)
-    this.#carry(client, server, (chunk) => requests.push(chunk).some(isCommit) && springs('request'))
-    this.#carry(server, client, (chunk) => replies.push(chunk).some(isCommitted) && springs('reply'))
+    this.#carry(client, server, (chunk) => springs('request', requests.push(chunk)))
+    this.#carry(server, client, (chunk) => springs('reply', replies.push(chunk)))
   }
 
   cut(): void {

@@ -2,20 +2,20 @@ import type {
   Observer,
   Subscription,
   SubscriptionOptions,
+  Transaction,
   Worker,
   WorkerEvent,
   WorkerOptions,
 } from '../../src/index.ts'
-import type { PgTransaction } from '../../src/store/postgres/index.ts'
 import { type FaultDatabase, LEASE_MS } from './fault-database.ts'
 import { type PublishedEvent, recordHandled } from './history.ts'
 import { comes } from './patience.ts'
 import type { StepOutbox, steps } from './steps.ts'
 
-type StepSubscription = Subscription<typeof steps, PgTransaction>
+type StepSubscription = Subscription<typeof steps, Transaction>
 
 /** How a subscription of steps differs from the default, and what its handlers do before they write history. */
-export interface StepWork extends Omit<SubscriptionOptions<typeof steps, PgTransaction>, 'on'> {
+export interface StepWork extends Omit<SubscriptionOptions<typeof steps, Transaction>, 'on'> {
   readonly before?: (step: PublishedEvent) => Promise<void>
 }
 

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
+import type { Transaction } from '../../src/index.ts'
 import { createOutbox, defineEvents, type Outbox, unchecked } from '../../src/index.ts'
-import { type PgTransaction, postgresStore } from '../../src/store/postgres/index.ts'
+import { postgresStore } from '../../src/store/postgres/index.ts'
 import type { PublishedEvent } from './history.ts'
 
 /** What the events of fault tests carry: the n-th step of a walk. */
@@ -24,7 +25,7 @@ export const steps = defineEvents({
 
 /** Either kind of step. */
 export type StepName = 'StepTaken' | 'StepRetraced'
-export type StepOutbox = Outbox<typeof steps, PgTransaction>
+export type StepOutbox = Outbox<typeof steps, Transaction>
 
 /** An outbox of steps on a schema. */
 export function stepOutbox(pool: pg.Pool, schema: string): StepOutbox {

@@ -50,6 +50,9 @@ describe('a temporary server', () => {
     const pid = server.pid ?? 0
     expect(await query(server, 'select 40 + 2')).toEqual([[42]])
 
+    await expect(server.stop('now' as 'fast')).rejects.toThrow(
+      "the mode must be one of 'smart', 'fast', 'immediate'",
+    )
     await server.stop()
 
     expect(isRunning(pid)).toBe(false)
@@ -163,6 +166,37 @@ describe('a kept data directory', () => {
     await expect(startEmbeddedPostgres({ dataDir: join(closed, 'data') })).rejects.toMatchObject({
       code: 'EMBEDDED_POSTGRES_DATA_DIRECTORY',
       message: expect.stringContaining(`may not enter ${closed}`),
+    })
+  })
+})
+
+describe('options of a server', () => {
+  const wrong: readonly (readonly [string, unknown, string])[] = [
+    ['an unknown name', { dataDirectory: '/tmp/x' }, 'there is no option "dataDirectory"'],
+    ['a misspelt name', { startTimeout: 5 }, 'did you mean "startTimeoutMs"?'],
+    ['a port that is none', { port: 70_000 }, 'port must be a whole number from 1 to 65535, but is 70000'],
+    ['a directory that is no text', { dataDir: 5 }, 'dataDir must be text that is not empty, but is 5'],
+    ['a switch that is none', { fsync: 'off' }, 'fsync must be true or false, but is "off"'],
+    ['settings that are none', { settings: ['a'] }, 'settings must be an object, but is a list of 1'],
+    [
+      'a setting without a value',
+      { settings: { a: null } },
+      'settings.a must be text, a number, true or false',
+    ],
+    ['no time to start', { startTimeoutMs: 0 }, 'startTimeoutMs must be a whole number'],
+    ['no options at all', null, 'the options must be an object, but is null'],
+  ]
+  test.each(wrong)('%s is refused before anything is started', async (_, options, says) => {
+    const message = expect.stringContaining(says)
+    const refusal = { code: 'INVALID_OPTIONS', message }
+    await expect(startEmbeddedPostgres(options as EmbeddedPostgresOptions)).rejects.toMatchObject(refusal)
+    const embedded = options as EmbeddedPostgresOptions
+    await expect(resolveDatabase({ env: {}, embedded })).rejects.toMatchObject(refusal)
+  })
+
+  test('of resolveDatabase are checked too', async () => {
+    await expect(resolveDatabase({ environment: {} } as object)).rejects.toMatchObject({
+      code: 'INVALID_OPTIONS',
     })
   })
 })

@@ -1,10 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { seededRandom } from '../../src/runtime/random.ts'
+import type { HandlerContext } from '../../src/dispatch/handler.ts'
+import type { OutboxEvent } from '../../src/event/event.ts'
+import { type Random, seededRandom } from '../../src/runtime/random.ts'
 import { fixed } from '../../src/settle/backoff.ts'
 import type { Worker } from '../../src/worker/worker.ts'
 import type { MemoryStore } from '../queue/memory-store.ts'
-import { advanceUntil, memoryOutbox } from './memory-outbox.ts'
+import { advanceUntil, type MemoryOutbox, memoryOutbox } from './memory-outbox.ts'
 import { Referee } from './referee.ts'
 
 interface Scenario {
@@ -40,81 +42,112 @@ const scenario: fc.Arbitrary<Scenario> = fc.record({
 
 const never = new Promise<never>(() => {})
 
-async function simulate(given: Scenario) {
-  const random = seededRandom(given.seed)
-  const referee = new Referee()
-  const vanished = new Set<number>()
-  let quiet = true
-  const { clock, tables, outbox, stores } = memoryOutbox({
-    lanes: 4,
-    random,
-    onOpen: (store: MemoryStore) => {
-      const index = stores.length - 1
-      // Every call takes its time, before it has its effect and after.
-      store.interpose = async (operation) => {
-        await clock.sleep(random() * 30)
-        if (vanished.has(index)) await never
-        const mayBeCut = operation !== 'assertReady' && operation !== 'register' && !quiet
-        if (mayBeCut && random() < given.cut / 2) throw new Error('connection cut')
-      }
-    },
-  })
-  tables.maxAttempts = given.mostAttempts
-  tables.onDead = given.onDead
-  const publishHalf = (): void => {
-    for (let n = 0; n < given.events / 2; n += 1) {
-      referee.publish(tables.publish(`key-${Math.floor(random() * given.keys)}`))
+/** Some workers on one store, and whatever happens to them. */
+class Simulation {
+  readonly referee = new Referee()
+  readonly #given: Scenario
+  readonly #random: Random
+  readonly #vanished = new Set<number>()
+  readonly #memory: MemoryOutbox
+  readonly #workers: readonly Worker[]
+  #isQuiet = true
+
+  constructor(given: Scenario) {
+    this.#given = given
+    this.#random = seededRandom(given.seed)
+    this.#memory = memoryOutbox({ lanes: 4, random: this.#random, onOpen: (store) => this.#disturb(store) })
+    this.#memory.tables.maxAttempts = given.mostAttempts
+    this.#memory.tables.onDead = given.onDead
+    this.#publishHalf()
+    this.#workers = Array.from({ length: given.workers }, (_, index) => this.#workerOf(index))
+  }
+
+  /** Runs it until every event has come to its end and the workers have stopped. */
+  async run(): Promise<void> {
+    const { clock, tables } = this.#memory
+    for (const worker of this.#workers) void worker.start()
+    await clock.advance(200)
+    this.#isQuiet = false
+    this.#publishHalf()
+    await clock.advance(100)
+    if (this.#given.fate === 'stop') void this.#workers[0]?.stop()
+    if (this.#given.fate === 'vanish') this.referee.vanish(this.#vanished.add(0))
+    await advanceUntil(clock, () => tables.rows.every(({ status }) => status === 'DONE' || status === 'DEAD'))
+    this.#isQuiet = true
+    const stopped = Promise.all(this.#live().map((worker) => worker.stop()))
+    await clock.advance(60_000)
+    await stopped
+  }
+
+  /** The lanes that workers which have stopped did not give back. */
+  kept(): readonly unknown[] {
+    const stopped = this.#live().map(({ id }) => id)
+    return this.#memory.tables.lanes.filter(({ owner }) => owner !== null && stopped.includes(owner))
+  }
+
+  #live(): readonly Worker[] {
+    return this.#workers.filter((_, index) => !this.#vanished.has(index))
+  }
+
+  /** Every call takes its time, before it has its effect and after, and may be cut. */
+  #disturb(store: MemoryStore): void {
+    const { clock, stores } = this.#memory
+    const index = stores.length - 1
+    store.interpose = async (operation) => {
+      await clock.sleep(this.#random() * 30)
+      if (this.#vanished.has(index)) await never
+      const mayBeCut = operation !== 'assertReady' && operation !== 'register' && !this.#isQuiet
+      if (mayBeCut && this.#random() < this.#given.cut / 2) throw new Error('connection cut')
     }
   }
-  const workerOf = (index: number): Worker => {
-    const things = outbox.subscription('things', {
+
+  #publishHalf(): void {
+    for (let n = 0; n < this.#given.events / 2; n += 1) {
+      this.referee.publish(
+        this.#memory.tables.publish(`key-${Math.floor(this.#random() * this.#given.keys)}`),
+      )
+    }
+  }
+
+  #workerOf(index: number): Worker {
+    const { concurrency, batchSize, onDead } = this.#given
+    const things = this.#memory.outbox.subscription('things', {
       order: 'aggregate',
       lanes: 4,
-      onDead: given.onDead,
-      concurrency: given.concurrency,
-      batchSize: given.batchSize,
+      onDead,
+      concurrency,
+      batchSize,
       retry: fixed(20),
-      on: {
-        ThingHappened: async (event, ctx) => {
-          if (vanished.has(index)) await never
-          referee.start(event, index)
-          await clock.sleep(random() * 20)
-          if (vanished.has(index)) await never
-          const succeeded = random() >= given.failing
-          referee.end(event, succeeded || (given.onDead === 'continue' && ctx.attempt >= ctx.maxAttempts))
-          if (!succeeded) throw new Error('not this time')
-        },
-      },
+      on: { ThingHappened: (event, ctx) => this.#handle(index, event, ctx) },
     })
-    return outbox.worker([things], { leaseMs: 3_000, housekeepingMs: 200 })
+    return this.#memory.outbox.worker([things], { leaseMs: 3_000, housekeepingMs: 200 })
   }
-  publishHalf()
-  const workers = Array.from({ length: given.workers }, (_, index) => workerOf(index))
-  for (const worker of workers) void worker.start()
-  await clock.advance(200)
-  quiet = false
-  publishHalf()
-  await clock.advance(100)
-  if (given.fate === 'stop') void workers[0]?.stop()
-  if (given.fate === 'vanish') referee.vanish(vanished.add(0))
-  await advanceUntil(clock, () => tables.rows.every(({ status }) => status === 'DONE' || status === 'DEAD'))
-  quiet = true
-  const live = workers.filter((_, index) => !vanished.has(index))
-  const stopped = Promise.all(live.map((worker) => worker.stop()))
-  await clock.advance(60_000)
-  await stopped
-  const kept = tables.lanes.filter(({ owner }) => live.some(({ id }) => id === owner))
-  return { faults: referee.faults, kept }
+
+  async #handle(
+    index: number,
+    event: OutboxEvent,
+    { attempt, maxAttempts }: Pick<HandlerContext, 'attempt' | 'maxAttempts'>,
+  ): Promise<void> {
+    if (this.#vanished.has(index)) await never
+    this.referee.start(event, index)
+    await this.#memory.clock.sleep(this.#random() * 20)
+    if (this.#vanished.has(index)) await never
+    const succeeded = this.#random() >= this.#given.failing
+    const isDead = this.#given.onDead === 'continue' && attempt >= maxAttempts
+    this.referee.end(event, succeeded || isDead)
+    if (!succeeded) throw new Error('not this time')
+  }
 }
 
 describe('U4 an ordered subscription', () => {
   test('keeps the order of every key, whatever fails, vanishes or is cut, and however calls interleave', async () => {
     await fc.assert(
       fc.asyncProperty(scenario, async (given) => {
-        const { faults, kept } = await simulate(given)
-        expect(faults).toEqual([])
+        const simulation = new Simulation(given)
+        await simulation.run()
+        expect(simulation.referee.faults).toEqual([])
         // Lanes that a cut call took, or failed to give back, lapse by themselves.
-        if (given.cut === 0) expect(kept).toEqual([])
+        if (given.cut === 0) expect(simulation.kept()).toEqual([])
       }),
       { numRuns: Number(process.env['SIMULATIONS'] ?? 60) },
     )

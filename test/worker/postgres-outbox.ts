@@ -1,8 +1,9 @@
 import type pg from 'pg'
 import { defineEvents } from '../../src/event/define-events.ts'
 import { unchecked } from '../../src/event/standard-schema.ts'
+import type { Transaction } from '../../src/index.ts'
 import { createOutbox, type Outbox } from '../../src/outbox.ts'
-import { migrateUp, type PgTransaction, postgresStore } from '../../src/store/postgres/index.ts'
+import { migrateUp, postgresStore } from '../../src/store/postgres/index.ts'
 import type { OutboxStore } from '../../src/store/store.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 
@@ -20,8 +21,8 @@ export const shopEvents = defineEvents({
 export interface PostgresOutbox extends AsyncDisposable {
   readonly database: TestDatabase
   readonly pool: pg.Pool
-  readonly store: OutboxStore<PgTransaction>
-  readonly outbox: Outbox<typeof shopEvents, PgTransaction>
+  readonly store: OutboxStore<Transaction>
+  readonly outbox: Outbox<typeof shopEvents, Transaction>
   /** Publishes one event per aggregate id, in one transaction. */
   readonly place: (...aggregateIds: readonly (string | number)[]) => Promise<void>
 }

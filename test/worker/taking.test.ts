@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { WorkerEvent } from '../../src/observe/worker-events.ts'
 import { fixed } from '../../src/settle/backoff.ts'
-import type { SubscriptionOptions } from '../../src/worker/subscription.ts'
+import type { SubscriptionOptions } from '../../src/worker/subscription-options.ts'
 import type { WorkerOptions } from '../../src/worker/worker-options.ts'
 import { eventAt, turn } from '../queue/fakes.ts'
 import { advanceUntil, type events, type MemoryOutboxOptions, memoryOutbox } from './memory-outbox.ts'
@@ -109,13 +109,16 @@ describe('U1 a subscription of one at a time', () => {
 })
 
 describe('suspects', () => {
-  test('run alone, one after the other, while nothing else runs', async () => {
-    const { clock, tables, mostRunning, ran, observed, stop } = await setup({ concurrency: 5 })
+  test.each([
+    { concurrency: 5, together: 2 },
+    { concurrency: 1, together: 1 },
+  ])('run first one and then two together, but no more than may: %j', async ({ concurrency, together }) => {
+    const { clock, tables, mostRunning, ran, observed, stop } = await setup({ concurrency })
     for (let n = 0; n < 4; n += 1) {
       Object.assign(tables.publish(), { status: 'PROCESSING', lockedUntilMs: -1, token: 99, attempts: 1 })
     }
     await advanceUntil(clock, () => ran.length === 4)
-    expect(mostRunning()).toBe(1)
+    expect(mostRunning()).toBe(together)
     expect(observed).toContainEqual({
       kind: 'recovered',
       subscription: 'things',
@@ -142,7 +145,8 @@ describe('D4 an event', () => {
   test('that only newer code declared waits for that code, ten minutes at most', async () => {
     const { clock, tables, stop } = await setup({ retry: fixed(1) })
     await clock.advance(1_000)
-    tables.createdAt = clock.now()
+    // As a worker sees it whose wall clock is hours ahead of the database's.
+    tables.createdAt = new Date(clock.now().getTime() - 4 * 3_600_000)
     tables.publish('k', 'DeclaredByNewerCode')
     await clock.advance(9 * 60_000)
     expect(tables.counts()).toEqual({ PENDING: 1 })

@@ -48,7 +48,7 @@ export const laneCases: readonly ContractCase[] = [
         subscriptionId: sub.id,
         workerId: 'w1',
         leaseMs: LEASE_MS,
-        held: lanes.length,
+        held: lanes,
       })
       assert.equal(fairShare, 2)
       await one.releaseLanes(sub.id, 'w1', lanes.slice(2))
@@ -145,9 +145,38 @@ export const laneCases: readonly ContractCase[] = [
       assert.equal((await zombie.settle(inHand.map((delivery) => settled(delivery, DONE)))).lost.length, 2)
       assert.deepEqual(await claimLanes(heir, sub, 'w2', lanes), [], 'nothing passes the suspects of its key')
       const request = { subscriptionId: sub.id, workerId: 'w2', limit: 1, leaseMs: LEASE_MS, lanes }
-      const suspect = await heir.claimSuspect(request)
+      const [suspect] = await heir.claimSuspects(request)
       assert.equal(suspect?.event.eventId, inHand[0]?.event.eventId, 'the first of the key comes first')
-      assert.equal(await heir.claimSuspect({ ...request }), null, 'the second waits for the first')
+      assert.deepEqual(await heir.claimSuspects(request), [], 'the second waits for the first')
+    },
+  },
+  {
+    name: 'of suspects together there is at most the head of each key, and none is charged whoever takes their lanes',
+    async run(harness) {
+      const store = harness.worker()
+      const sub = await join(store, { orderBy: 'aggregate', maxAttempts: 1 })
+      const keys = Array.from({ length: 24 }, (_, n) => `key ${n}`)
+      await harness.publish([...keys, ...keys])
+      await claimLanes(store, sub, 'w1', await takeLanes(store, sub, 'w1'), 100)
+      await harness.lapse('w1')
+      const lanes = await takeLanes(store, sub, 'w2')
+      const request = { subscriptionId: sub.id, workerId: 'w2', limit: 100, leaseMs: LEASE_MS, lanes }
+      const group = await store.claimSuspects(request)
+      assert.deepEqual(aggregates(group), keys)
+      const firstOfLane = group.filter(({ lane }, n) => group.findIndex((one) => one.lane === lane) === n)
+      assert.equal(firstOfLane.length, 4)
+      const others = group.filter((one) => !firstOfLane.includes(one))
+      await store.settle(others.map((one) => settled(one, DONE)))
+      await harness.lapse('w2')
+      const heirs = ['w3', 'w4', 'w5', 'w6']
+      for (const heir of heirs) await beat(store, sub, heir, [])
+      // Each takes one lane: to the last of them, what the others took is not in hand any more.
+      for (const heir of heirs) assert.equal((await takeLanes(store, sub, heir)).length, 1)
+      const left = (await harness.deliveries('sub')).filter(({ status }) => status !== 'DONE')
+      assert.equal(left.length, keys.length + 4)
+      for (const row of left) {
+        assert.deepEqual([row.status, row.suspect, row.attempts, row.errorCode], ['PENDING', true, 0, null])
+      }
     },
   },
   {

@@ -56,7 +56,7 @@ export const queueCases: readonly ContractCase[] = [
       assert.equal(processing?.status, 'PROCESSING')
       assert.equal(processing?.lockedBy, 'w1')
       const report = await store.settle([settled(delivery, DONE)])
-      assert.deepEqual(report, { lost: [], dead: [] })
+      assert.deepEqual(report, { lost: [], dead: [], committed: [], busy: [] })
       const [done] = await harness.deliveries('sub')
       assert.equal(done?.status, 'DONE')
       assert.equal(done?.lockedBy, null)
@@ -136,7 +136,7 @@ export const queueCases: readonly ContractCase[] = [
       const report = await healthy.recover([sub.id])
       assert.equal(report.returned, 1)
       assert.equal(report.suspects.get(sub.id), 1)
-      const again = await healthy.claimSuspect({
+      const [again] = await healthy.claimSuspects({
         subscriptionId: sub.id,
         workerId: 'w2',
         limit: 1,
@@ -193,18 +193,43 @@ export const queueCases: readonly ContractCase[] = [
       await harness.lapse('w1')
       await store.recover([sub.id])
       const request = { subscriptionId: sub.id, limit: 1, leaseMs: LEASE_MS }
-      const poison = await store.claimSuspect({ ...request, workerId: 'w2' })
+      const [poison] = await store.claimSuspects({ ...request, workerId: 'w2' })
       assert.equal(poison?.event.aggregateId, 'poison')
       await harness.lapse('w2')
       const report = await store.recover([sub.id])
       assert.equal(report.dead.length, 1)
       assert.equal(report.dead[0]?.errorCode, 'CRASHED')
-      const innocent = await store.claimSuspect({ ...request, workerId: 'w3' })
+      const [innocent] = await store.claimSuspects({ ...request, workerId: 'w3' })
       assert.equal(innocent?.event.aggregateId, 'innocent')
       assert.ok(innocent)
       await store.settle([settled(innocent, DONE)])
       const rows = await harness.deliveries('sub')
       assert.deepEqual(rows.map((row) => row.status).toSorted(), ['DEAD', 'DONE'])
+    },
+  },
+  {
+    name: 'suspects that were taken together are not charged for a crash, and are suspects again when given back',
+    async run(harness) {
+      const store = harness.worker()
+      const sub = await join(store, { maxAttempts: 1 })
+      await harness.publish(['a1', 'a2', 'a3'])
+      await claim(store, sub, 'w1')
+      await harness.lapse('w1')
+      await store.recover([sub.id])
+      const request = { subscriptionId: sub.id, leaseMs: LEASE_MS }
+      const group = await store.claimSuspects({ ...request, limit: 2, workerId: 'w2' })
+      assert.deepEqual(aggregates(group), ['a1', 'a2'])
+      assert.equal(new Set(group.map(({ lease }) => lease.token)).size, 1)
+      assert.ok(group.every(({ suspect, attempt }) => suspect && attempt === 1))
+      await store.settle(group.slice(0, 1).map((one) => settled(one, { kind: 'release', delayMs: 0 })))
+      await harness.lapse('w2')
+      const report = await store.recover([sub.id])
+      assert.deepEqual([report.dead, report.suspects.get(sub.id)], [[], 3])
+      for (const row of await harness.deliveries('sub')) {
+        assert.deepEqual([row.status, row.suspect, row.attempts, row.errorCode], ['PENDING', true, 0, null])
+      }
+      const again = await store.claimSuspects({ ...request, limit: 9, workerId: 'w3' })
+      assert.deepEqual(aggregates(again), ['a1', 'a2', 'a3'], 'those of the crash come first')
     },
   },
   {

@@ -58,6 +58,22 @@ export const subscriptionCases: readonly ContractCase[] = [
     },
   },
   {
+    name: 'a change of order is refused in the words of the options',
+    async run(harness) {
+      const store = harness.worker()
+      await join(store)
+      const message =
+        /it is unordered \(order: 'none'\), and here it is ordered by aggregate in 4 lanes \(order: 'aggregate', lanes: 4\)/
+      await assert.rejects(join(store, { orderBy: 'aggregate', lanes: 4 }), { message })
+      await assert.rejects(join(store, { orderBy: 'aggregate', lanes: 1 }), {
+        message: /in 1 lane .*oneAtATime/,
+      })
+      await assert.rejects(join(store, { orderBy: 'total', lanes: 1 }), {
+        message: /here it is ordered as a whole \(order: 'total'\)/,
+      })
+    },
+  },
+  {
     name: 'what a subscription takes only widens, so that old and new code can run together',
     async run(harness) {
       const store = harness.worker()

@@ -8,7 +8,7 @@ import { PostgresWorkerStore } from '../../../src/store/postgres/worker-store.ts
 import type { WorkerStore } from '../../../src/store/store.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
 import type { ContractDelivery, ContractHarness } from '../contract/harness.ts'
-import { beat, claim, DONE, join, settled } from '../contract/helpers.ts'
+import { beat, claim, DONE, join, retryNow, settled } from '../contract/helpers.ts'
 import { laneCases } from '../contract/lane-cases.ts'
 import { queueCases } from '../contract/queue-cases.ts'
 import { subscriptionCases } from '../contract/subscription-cases.ts'
@@ -116,13 +116,19 @@ describe('the store contract on PostgreSQL', () => {
       await completeInTransaction(client, quoteSchema(database.schema), open)
       const report = await beat(store, sub, 'w1', [open, other])
       expect(report.lostDeliveries).toEqual([])
-      const completed = {
-        delivery: open,
-        settlement: { kind: 'done', completed: true },
-        durationMs: 1,
-      } as const
-      expect(await store.settle([completed, settled(other, DONE)])).toEqual({ lost: [], dead: [] })
+      expect(report.busyDeliveries).toEqual([open])
+      const completed = { ...settled(open, retryNow), completed: true }
+      expect(await store.settle([completed, settled(other, DONE)])).toEqual({
+        lost: [],
+        dead: [],
+        committed: [],
+        busy: [completed],
+      })
       await client.query('commit')
+      expect(await store.settle([completed])).toMatchObject({
+        committed: [{ position: open.position }],
+        busy: [],
+      })
     } finally {
       client.release()
     }

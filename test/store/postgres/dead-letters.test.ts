@@ -1,9 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { closeDeadLetter } from '../../../src/store/postgres/close-dead-letter.ts'
 import { countDeadLetters } from '../../../src/store/postgres/count-dead-letters.ts'
 import { findDeadLetter } from '../../../src/store/postgres/find-dead-letter.ts'
 import { listDeadLetters } from '../../../src/store/postgres/list-dead-letters.ts'
-import { resolveDeadLetter } from '../../../src/store/postgres/resolve-dead-letter.ts'
-import { retryDeadLetter } from '../../../src/store/postgres/retry-dead-letter.ts'
 import { takeUnmatched } from '../../../src/store/postgres/take-unmatched.ts'
 import {
   column,
@@ -28,9 +27,9 @@ const list = (query = {}): ReturnType<typeof listDeadLetters> => listDeadLetters
 const count = (query = {}): Promise<number> => countDeadLetters(db.pool, db.quoted, query)
 const find = (id: string): ReturnType<typeof findDeadLetter> => findDeadLetter(db.pool, db.quoted, id)
 const retry = (id: string, operator = 'kim', note: string | null = null): Promise<void> =>
-  retryDeadLetter(db.pool, db.quoted, id, operator, note)
+  closeDeadLetter(db.pool, db.quoted, 'retry', id, operator, note)
 const resolve = (id: string, operator = 'kim', note: string | null = null): Promise<void> =>
-  resolveDeadLetter(db.pool, db.quoted, id, operator, note)
+  closeDeadLetter(db.pool, db.quoted, 'resolve', id, operator, note)
 
 const oneDead = async (held = false): Promise<{ letterId: string; eventId: string; position: string }> => {
   const eventId = await insertEvent(db.pool)
@@ -70,6 +69,7 @@ describe('reading', () => {
       retryCount: 0,
       failedAt: expect.any(Date),
       resolved: false,
+      resolution: null,
       resolvedAt: null,
       resolvedBy: null,
       note: null,
@@ -143,6 +143,7 @@ describe('retrying', () => {
     await retry(letterId, ' kim ', 'destination is back')
     expect(await find(letterId)).toMatchObject({
       resolved: true,
+      resolution: 'retry',
       resolvedAt: expect.any(Date),
       resolvedBy: 'kim',
       note: 'destination is back',
@@ -184,9 +185,21 @@ describe('retrying', () => {
     expect(refused).toHaveLength(1)
     expect(refused[0]).toMatchObject({
       code: 'INVALID_STATE',
-      message: expect.stringMatching(/^Dead letter \d+ was already resolved by (kim|lee)\.$/),
+      message: expect.stringMatching(/^Dead letter \d+ was already (retried by kim|resolved by lee)\.$/),
     })
     expect(await column(db.pool, 'select count(*)::int from outbox_operator_log')).toEqual([1])
+  })
+
+  test('whoever comes second learns what was done', async () => {
+    await subscribe(db)
+    const { letterId, eventId } = await oneDead()
+    await retry(letterId, 'kim')
+    await expect(resolve(letterId, 'lee')).rejects.toThrow(
+      `Dead letter ${letterId} was already retried by kim.`,
+    )
+    const again = await makeDead(db, { eventId })
+    await resolve(again.letterId, 'lee')
+    await expect(retry(again.letterId, 'kim')).rejects.toThrow('was already resolved by lee.')
   })
 
   test('D4 a letter of an event that no subscription took cannot be retried, and stays open', async () => {
@@ -212,6 +225,7 @@ describe('resolving by hand', () => {
     expect(await one(db.pool, 'select status from outbox_delivery')).toBe('DEAD')
     expect(await find(letterId)).toMatchObject({
       resolved: true,
+      resolution: 'resolve',
       resolvedBy: 'lee',
       note: 'refunded by phone',
     })

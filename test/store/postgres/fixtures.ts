@@ -143,6 +143,22 @@ export async function refusal(attempt: Promise<unknown>): Promise<string | null>
   }
 }
 
+/** An UPDATE that makes deliveries DEAD, with the dead letters that belong to them. Returns their ids and positions. */
+export function withLetters(update: string): string {
+  return `with dead as (${update} returning *)
+     insert into outbox_dead_letter (subscription, subscription_id, lane, position, event_id, stream, event_type,
+            schema_version, aggregate_type, aggregate_id, ordering_key, payload, headers, occurred_at, error_code,
+            error_message, attempt_history, retry_count)
+     select s.name, d.subscription_id, d.lane, d.id, e.event_id, e.stream, e.event_type, e.schema_version,
+            e.aggregate_type, e.aggregate_id, d.ordering_key, e.payload, e.headers, e.occurred_at, d.last_error_code,
+            coalesce(d.last_error_message, ''),
+            '[{"attempt": 1, "at": "2026-01-02T03:04:05Z", "worker": "w1", "durationMs": 3, "code": "BOOM", "message": "it failed"}]',
+            greatest(d.attempt_count - 1, 0)
+       from dead d join outbox_event e using (event_id) join outbox_subscription s on s.id = d.subscription_id
+      where d.status = 'DEAD'
+     returning id, position`
+}
+
 /** A delivery that was claimed, failed for good and has its dead letter, as settling leaves it. Returns both ids. */
 export async function makeDead(
   db: OutboxDatabase,
@@ -155,20 +171,11 @@ export async function makeDead(
     [options.eventId],
   )
   const { rows } = await db.pool.query<{ id: string; position: string }>(
-    `with dead as (
-       update outbox_delivery set status = 'DEAD', held = $2, locked_by = null, locked_until = null, lease_token = null,
+    withLetters(
+      `update outbox_delivery set status = 'DEAD', held = $2, locked_by = null, locked_until = null, lease_token = null,
               last_error_code = $3, last_error_message = 'it failed'
-        where event_id = $1 returning *)
-     insert into outbox_dead_letter (subscription, subscription_id, lane, position, event_id, stream, event_type,
-            schema_version, aggregate_type, aggregate_id, ordering_key, payload, headers, occurred_at, error_code,
-            error_message, attempt_history, retry_count)
-     select s.name, d.subscription_id, d.lane, d.id, e.event_id, e.stream, e.event_type, e.schema_version,
-            e.aggregate_type, e.aggregate_id, d.ordering_key, e.payload, e.headers, e.occurred_at, d.last_error_code,
-            d.last_error_message,
-            '[{"attempt": 1, "at": "2026-01-02T03:04:05Z", "worker": "w1", "durationMs": 3, "code": "BOOM", "message": "it failed"}]',
-            d.attempt_count - 1
-       from dead d join outbox_event e using (event_id) join outbox_subscription s on s.id = d.subscription_id
-     returning id, position`,
+        where event_id = $1`,
+    ),
     [options.eventId, options.held ?? false, options.code ?? 'BOOM'],
   )
   const row = rows[0] as { id: string; position: string }

@@ -113,9 +113,19 @@ describe('forgetting (retention)', () => {
   test('waits while a subscription is joining, which may want old events', async () => {
     await subscribe(db, { state: 'joining', eventTypes: ['Other'] })
     const eventId = await insertEvent(db.pool)
+    await db.pool.query('update outbox_unmatched set reported_at = now()')
     expect(await forget(eventId)).toBe(0)
     await db.pool.query(`update outbox_subscription set state = 'active'`)
     expect(await forget(eventId)).toBe(1)
+  })
+
+  test('takes what is known of an event that nobody took with it, once that has been reported', async () => {
+    await subscribe(db, { eventTypes: ['Other'] })
+    const eventId = await insertEvent(db.pool)
+    expect(await forget(eventId)).toBe(0)
+    await db.pool.query('update outbox_unmatched set reported_at = now()')
+    expect(await forget(eventId)).toBe(1)
+    expect(await one(db.pool, 'select count(*)::int from outbox_unmatched')).toBe(0)
   })
 
   test('leaves the door shut behind it, in the same transaction too', async () => {

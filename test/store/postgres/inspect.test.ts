@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { closeDeadLetter } from '../../../src/store/postgres/close-dead-letter.ts'
 import { countEvents } from '../../../src/store/postgres/count-events.ts'
-import { resolveDeadLetter } from '../../../src/store/postgres/resolve-dead-letter.ts'
 import { setPaused } from '../../../src/store/postgres/set-paused.ts'
 import { subscriptionStatuses } from '../../../src/store/postgres/subscription-statuses.ts'
+import { eventually } from '../../support/program.ts'
 import { createOutboxDatabase, insertEvent, makeDead, type OutboxDatabase, subscribe } from './fixtures.ts'
 
 let db: OutboxDatabase
@@ -32,7 +33,7 @@ describe('the status of subscriptions', () => {
     await set(3, `status = 'PENDING', held = true, next_retry_at = now(), ${free}`)
     const { letterId } = await makeDead(db, { eventId: ids[4] as string })
     await makeDead(db, { eventId: ids[5] as string })
-    await resolveDeadLetter(db.pool, db.quoted, letterId, 'kim', null)
+    await closeDeadLetter(db.pool, db.quoted, 'resolve', letterId, 'kim', null)
 
     const [busy, idle, ...others] = await subscriptionStatuses(db.pool, db.quoted)
     expect(others).toEqual([])
@@ -45,6 +46,7 @@ describe('the status of subscriptions', () => {
       retrying: 1,
       oldestPendingSeconds: expect.any(Number),
       unresolvedDeadLetters: 1,
+      waitsFor: null,
     })
     expect(busy?.oldestPendingSeconds).toBeGreaterThanOrEqual(90)
     expect(busy?.oldestPendingSeconds).toBeLessThan(120)
@@ -57,8 +59,32 @@ describe('the status of subscriptions', () => {
       retrying: 0,
       oldestPendingSeconds: null,
       unresolvedDeadLetters: 0,
+      waitsFor: null,
     })
     expect(await countEvents(db.pool, db.quoted)).toBe(7)
+  })
+
+  test('names the transaction that a joining subscription waits for', async () => {
+    await subscribe(db, { state: 'joining' })
+    const client = await db.pool.connect()
+    const name = `${db.schema} report`
+    await client.query(`set application_name = '${name}'`)
+    await client.query('begin')
+    const { rows } = await client.query('select pg_backend_pid() as pid, pg_current_xact_id()')
+    await db.pool.query('update outbox_subscription set barrier = pg_current_xact_id()')
+    // Others on this server may have older ones.
+    await eventually(
+      'it is the oldest',
+      async () => {
+        const [status] = await subscriptionStatuses(db.pool, db.quoted)
+        return status?.waitsFor?.name === name
+      },
+      20_000,
+    )
+    const [status] = await subscriptionStatuses(db.pool, db.quoted)
+    expect(status?.waitsFor).toEqual({ pid: rows[0]?.pid, name, seconds: expect.any(Number) })
+    await client.query('rollback')
+    client.release(true)
   })
 
   test('is empty where nothing is', async () => {

@@ -144,10 +144,11 @@ describe('what a migration refuses', () => {
   test('a schema newer than the code', async () => {
     await migrateUp(db.pool, { schema: db.schema })
     await db.pool.query(`insert into outbox_migration (version, name, checksum) values (9999, 'future', 'x')`)
+    const needed = await latest()
     await expect(migrateUp(db.pool, { schema: db.schema })).rejects.toMatchObject({
       code: 'SCHEMA_VERSION',
       found: 9999,
-      needed: await latest(),
+      needed,
       message: expect.stringMatching(/upgrade the commitpost package/i),
     })
   })
@@ -190,8 +191,8 @@ describe('the status', () => {
   test('a worker learns which command to run', async () => {
     const schema = quoteSchema(db.schema)
     await expect(assertSchemaCurrent(db.pool, schema)).rejects.toMatchObject({
-      code: 'SCHEMA_VERSION',
-      found: null,
+      code: 'SCHEMA_MISSING',
+      schema: db.schema,
       message: expect.stringContaining('commitpost migrate up'),
     })
     await migrateUp(db.pool, { schema: db.schema })

@@ -133,7 +133,7 @@ describe('a worker', () => {
     ])
     expect(report).toMatchObject({ lost: [], dead: [{ errorCode: 'BOOM' }] })
 
-    const { taken } = await store.takeLanes({ subscriptionId: ordered.id, workerId: 'w', leaseMs, held: 0 })
+    const { taken } = await store.takeLanes({ subscriptionId: ordered.id, workerId: 'w', leaseMs, held: [] })
     const inLanes = await store.claimLanes({
       subscriptionId: ordered.id,
       workerId: 'w',
@@ -144,10 +144,14 @@ describe('a worker', () => {
     expect(inLanes).toHaveLength(3)
     await store.unpark(ordered.id, [{ lane: 0, key: 'order:1' }])
     await store.releaseLanes(ordered.id, 'w', taken)
-    await store.claimSuspect({ subscriptionId: plain.id, workerId: 'w', limit: 1, leaseMs })
+    await store.claimSuspects({ subscriptionId: plain.id, workerId: 'w', limit: 1, leaseMs })
     await store.recover([plain.id, ordered.id])
     expect(await store.takeUnmatched(10, true)).toHaveLength(1)
     await store.leave('w')
+    await store.register({ ...definition('ordered', 'aggregate'), streams: ['*'] })
+    await db.pool.query(`select outbox_retire('plain', 'kim', discard => true)`)
+    await store.openTransaction()
+    while ((await store.advanceJoining()).length > 0);
   })
 
   test('can record in the inbox and complete in a transaction', async () => {
@@ -175,7 +179,7 @@ describe('a worker', () => {
 describe('an operator', () => {
   withDatabase()
 
-  test('reads, retries, resolves and pauses', async () => {
+  test('reads, retries, resolves, pauses and retires', async () => {
     await subscribe(db)
     const letters: string[] = []
     for (let n = 0; n < 2; n += 1) {
@@ -189,11 +193,9 @@ describe('an operator', () => {
     expect(await store.subscriptionStatuses()).toMatchObject([
       { paused: true, counts: { PENDING: 1, DEAD: 1 } },
     ])
-    expect(await column(db.pool, 'select action from outbox_operator_log order by id')).toEqual([
-      'retry',
-      'resolve',
-      'pause',
-    ])
+    await store.retireSubscription('sub', { operator: 'kim', note: null, discard: true, force: false })
+    const acts = await column(db.pool, 'select action from outbox_operator_log order by id')
+    expect(acts).toEqual(['retry', 'resolve', 'pause', 'retire'])
   })
 })
 
@@ -228,6 +230,8 @@ describe('a worker cannot', () => {
     `select outbox_retry(1, 'worker')`,
     `select outbox_resolve(1, 'worker')`,
     `select outbox_forget('{}')`,
+    `select outbox_retire('sub', 'worker')`,
+    `select outbox_discard(s, '') from outbox_subscription s`,
     `update outbox_subscription set paused_at = now(), paused_by = 'worker'`,
     `update outbox_subscription set order_by = 'none'`,
     'delete from outbox_subscription',
@@ -255,6 +259,7 @@ describe('an operator cannot', () => {
     'update outbox_subscription set max_attempts = 1',
     `select outbox_forget('{}')`,
     `select outbox_close_dead_letter(1, 'kim', null, 'retry')`,
+    `select outbox_discard(s, '') from outbox_subscription s`,
   ])('%s', async (sql) => {
     expect(await refusalTo('operator', sql)).toBe('42501')
   })
@@ -270,9 +275,22 @@ describe('a viewer cannot', () => {
     `select outbox_retry(1, 'v')`,
     `select outbox_resolve(1, 'v')`,
     `select outbox_forget('{}')`,
+    `select outbox_retire('sub', 'v')`,
+    `select outbox_close_retired()`,
     `select nextval('outbox_lease_token')`,
     'lock table outbox_delivery in share mode',
   ])('%s', async (sql) => {
     expect(await refusalTo('viewer', `begin; ${sql}; rollback`)).toBe('42501')
   })
+})
+
+describe('the setting that opens the door for retention', () => {
+  test.each(['publisher', 'worker', 'operator', 'viewer'] as const)(
+    'opens nothing for the %s',
+    async (job) => {
+      expect(
+        await refusalTo(job, `begin; set local commitpost.retaining = 'on'; delete from outbox_event`),
+      ).toBe('42501')
+    },
+  )
 })

@@ -10,7 +10,7 @@ import { Model, takes } from './model.ts'
 import { Advance, EndPublish, Pause, Publish, Register } from './publishing.ts'
 import { Real } from './real.ts'
 import type { Step } from './step.ts'
-import { Beat, Claim, ClaimLanes, ClaimSuspect, TakeLanes } from './taking.ts'
+import { Beat, Claim, ClaimLanes, ClaimSuspects, TakeLanes } from './taking.ts'
 
 // The same runs every time; another seed or more runs by hand: PROPERTY_SEED=1 PROPERTY_RUNS=1000 npx vitest run …
 const SEED = Number(process.env['PROPERTY_SEED'] ?? 20_261_116)
@@ -62,7 +62,7 @@ const steps: fc.Arbitrary<Step>[] = [
   ...often(6, settles),
   ...often(2, decides),
   end.map((how) => new EndPublish(how)),
-  fc.tuple(worker, fc.boolean()).map(([who, ordered]) => new ClaimSuspect(who, ordered)),
+  fc.tuple(worker, fc.boolean(), limit).map(([who, ordered, most]) => new ClaimSuspects(who, ordered, most)),
   worker.map((who) => new TakeLanes(who)),
   worker.map((who) => new Beat(who)),
   worker.map((who) => new Lapse(who)),

@@ -5,7 +5,7 @@ import type { Model } from './model.ts'
 import { Advance, EndPublish, Pause } from './publishing.ts'
 import type { Real } from './real.ts'
 import type { Step } from './step.ts'
-import { Claim, ClaimLanes, ClaimSuspect, TakeLanes } from './taking.ts'
+import { Claim, ClaimLanes, ClaimSuspects, TakeLanes } from './taking.ts'
 
 const DONE = { kind: 'done' } as const
 const LIMIT = 8
@@ -31,7 +31,7 @@ export async function drain(model: Model, real: Real): Promise<void> {
     await run(new LetTimePass())
     while (model.deliveries.some(({ letter }) => letter)) await run(new Decide('resolve', 0))
     await run(new TakeLanes(0))
-    for (const ordered of [false, true]) await run(new ClaimSuspect(0, ordered))
+    for (const ordered of [false, true]) await run(new ClaimSuspects(0, ordered, 1))
     await run(new Claim(0, LIMIT))
     await run(new ClaimLanes(0, LIMIT))
     while (model.worker(0).hand.length > 0) await run(new Settle(0, LIMIT, DONE, true))

@@ -43,10 +43,9 @@ export class Settle extends Step {
       report.lost.map(({ position }) => position).toSorted(),
       lost.map(({ position }) => position).toSorted(),
     )
-    const written = batch
-      .filter((delivery) => !lost.includes(delivery))
-      .map((delivery) => model.row(delivery))
-    for (const row of written) settleRow(row, settlement)
+    const kept = batch.filter((delivery) => !lost.includes(delivery))
+    const written = kept.map((delivery) => model.row(delivery))
+    for (const delivery of kept) settleRow(model.row(delivery), settlement, delivery.suspect)
     assert.equal(report.dead.length, settlement.kind === 'dead' ? written.length : 0)
     if (this.#unparks) await unparkAfter(model, real, written)
   }

@@ -166,8 +166,8 @@ export function claimRow(row: ModelDelivery, token: string): void {
   row.attempts += 1
 }
 
-/** complete, retry, die, release, park */
-export function settleRow(row: ModelDelivery, settlement: Settlement): void {
+/** complete, retry, die, release, park; a suspect that is given back is one again. */
+export function settleRow(row: ModelDelivery, settlement: Settlement, wasSuspect: boolean): void {
   switch (settlement.kind) {
     case 'done':
       row.suspect = false
@@ -181,9 +181,11 @@ export function settleRow(row: ModelDelivery, settlement: Settlement): void {
       return leave(row, 'PENDING', settlement.delayMs === 0 ? 'due' : 'later', true)
     case 'release':
       row.attempts -= 1
+      row.suspect = wasSuspect
       return leave(row, 'PENDING', settlement.delayMs === 0 ? 'due' : 'later', true)
     case 'park':
       row.attempts -= 1
+      row.suspect = wasSuspect
       return leave(row, 'PENDING', 'parked', true)
   }
 }

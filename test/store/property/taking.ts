@@ -14,7 +14,8 @@ import { Step } from './step.ts'
 
 const LEASE_MS = 3_600_000
 
-const dueQuota = (limit: number): number => Math.max(Math.floor(limit / 4), 1)
+/** A quarter is for retries, of one claim a little less and of the next a little more. */
+const DUE_SHARE = 4
 
 function subscriptionOf(model: Readonly<Model>, ordered: boolean): ModelSubscription | undefined {
   return model.subscriptions.find((subscription) => subscription.ordered === ordered)
@@ -70,13 +71,20 @@ export class Claim extends Step {
     })
     const rows = subscription.paused ? [] : model.of(subscription)
     const due = rows.filter(isDue)
-    const dueTaken = Math.min(due.length, dueQuota(this.#limit))
-    const fresh = rows.filter(isFresh).slice(0, Math.max(this.#limit - dueTaken, 0))
+    const fresh = rows.filter(isFresh)
     const taken = new Set(claimed.map((delivery) => model.row(delivery)))
-    assert.equal(due.filter((row) => taken.has(row)).length, dueTaken, 'retries that are due')
+    const dueTaken = due.filter((row) => taken.has(row)).length
+    const freshTaken = [...taken].filter(isFresh)
+    const dueShare = this.#limit / DUE_SHARE
+    assert.equal(taken.size, Math.min(this.#limit, due.length + fresh.length), 'no place is left free')
+    assert.ok(dueTaken >= Math.min(due.length, Math.floor(dueShare)), 'retries have their share')
+    assert.ok(
+      freshTaken.length >= Math.min(fresh.length, Math.floor(this.#limit - dueShare)),
+      'and others too',
+    )
     assert.deepEqual(
-      [...taken].filter(isFresh).map(({ event }) => event.position),
-      fresh.map(({ event }) => event.position),
+      freshTaken.map(({ event }) => event.position),
+      fresh.slice(0, freshTaken.length).map(({ event }) => event.position),
       'the first of the fresh ones',
     )
     take(model, worker, claimed)
@@ -131,7 +139,7 @@ export class ClaimLanes extends Step {
     const dueTaken = [...taken].filter(isDue).length
     const freshTaken = [...taken].filter(isFresh).length
     const parked = await syncParked(model, real)
-    if (dueTaken + parked.due < dueQuota(this.#limit)) {
+    if (taken.size < this.#limit && dueTaken + parked.due < this.#limit) {
       assert.ok(
         heads.every((row) => taken.has(row)),
         'the first that waits of a key, once it is due',
@@ -153,12 +161,14 @@ export class ClaimLanes extends Step {
   }
 }
 
-export class ClaimSuspect extends Step {
+export class ClaimSuspects extends Step {
   readonly #worker: number
   readonly #ordered: boolean
+  readonly #limit: number
 
-  constructor(worker: number, ordered: boolean) {
-    super(`w${worker + 1} claims a suspect of ${ordered ? 'ordered' : 'plain'}`)
+  constructor(worker: number, ordered: boolean, limit: number) {
+    super(`w${worker + 1} claims ${limit} suspects of ${ordered ? 'ordered' : 'plain'}`)
+    this.#limit = limit
     this.#worker = worker
     this.#ordered = ordered
   }
@@ -170,29 +180,27 @@ export class ClaimSuspect extends Step {
   protected override async act(model: Model, real: Real): Promise<void> {
     const subscription = subscriptionOf(model, this.#ordered) as ModelSubscription
     const worker = model.worker(this.#worker)
-    const claimed = await real.store.claimSuspect({
-      subscriptionId: subscription.id,
-      workerId: worker.workerId,
-      limit: 1,
-      leaseMs: LEASE_MS,
-      lanes: worker.lanes,
-    })
+    const { workerId, lanes } = worker
+    const by = { subscriptionId: subscription.id, workerId, lanes, leaseMs: LEASE_MS }
+    const claimed = await real.store.claimSuspects({ ...by, limit: this.#limit })
     const good = goodLanes(subscription, worker)
     const open = !subscription.paused && (subscription.active || !subscription.ordered)
     const candidates = model
       .of(subscription)
       .filter((row) => row.suspect && row.status === 'PENDING' && row.wait === 'due' && open)
-      .filter((row) => !row.subscription.ordered || (good.has(row.lane) && isAloneOfItsKey(model, row)))
-    if (claimed === null) {
-      assert.deepEqual(candidates, [], 'a suspect was due')
-      return
-    }
-    assert.ok(candidates.includes(model.row(claimed)), 'a suspect that may run')
-    take(model, worker, [claimed])
+      .filter((row) => !row.subscription.ordered || (good.has(row.lane) && isFirstOfItsKey(model, row)))
+    assert.deepEqual(
+      claimed.map(({ position }) => Number(position)),
+      candidates.slice(0, this.#limit).map(({ event }) => event.position),
+      'the oldest suspects that may run',
+    )
+    const rows = take(model, worker, claimed)
+    // A crash is charged to a suspect that runs alone, and to no other.
+    for (const row of rows) row.suspect = rows.length === 1
   }
 }
 
-function isAloneOfItsKey(model: Model, row: ModelDelivery): boolean {
+function isFirstOfItsKey(model: Model, row: ModelDelivery): boolean {
   const inHand = model
     .of(row.subscription)
     .some(({ event, status }) => event.key === row.event.key && status === 'PROCESSING')
@@ -264,7 +272,7 @@ export class TakeLanes extends Step {
       subscriptionId: subscription.id,
       workerId,
       leaseMs: LEASE_MS,
-      held: lanes.length,
+      held: lanes,
     })
     await real.holdTime()
     const alive = model.workers.filter(({ beatsFor }) => beatsFor.includes(subscription.name)).length

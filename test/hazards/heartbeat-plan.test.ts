@@ -1,0 +1,36 @@
+import { describe, expect, test } from 'vitest'
+import { beat, claim, DONE, join, settled } from '../store/contract/helpers.ts'
+import { explain, mostRowsScanned, type PlanNode } from './plan.ts'
+import { createOwnDatabase, hazard, publishMany } from './support.ts'
+
+const BACKLOG = 10_000
+const IN_HAND = 500
+
+const asItIs = (text: string): string => text
+const byToken = (text: string): string =>
+  text.replace('d.lease_token = w.token', `d.lease_token = w.token and d.status = 'PROCESSING'`)
+
+/** The plan of a heartbeat; the planner's figures are from when nothing was in hand, as they nearly always are. */
+async function planOfHeartbeat(rewrite: (text: string) => string): Promise<PlanNode> {
+  await using h = await hazard(createOwnDatabase)
+  const { store, pool } = h.worker('w')
+  pool.rewrite = rewrite
+  const sub = await join(store)
+  await publishMany(h, BACKLOG, 'n')
+  const done = await claim(store, sub, 'w', BACKLOG - IN_HAND)
+  await store.settle(done.map((delivery) => settled(delivery, DONE)))
+  await h.db.pool.query('vacuum analyze outbox_delivery')
+  await beat(store, sub, 'w', await claim(store, sub, 'w', IN_HAND))
+  const { text, values } = pool.lastSent(/alive as/)
+  return await explain(await h.connect('explain'), { text: rewrite(text), values })
+}
+
+describe('a heartbeat for what is in hand', () => {
+  test('reads it and nothing else', async () => {
+    expect(mostRowsScanned(await planOfHeartbeat(asItIs))).toBeLessThanOrEqual(IN_HAND)
+  })
+
+  test('reads all of it for each, if the index of leases may be used', async () => {
+    expect(mostRowsScanned(await planOfHeartbeat(byToken))).toBeGreaterThan(100 * IN_HAND)
+  })
+})

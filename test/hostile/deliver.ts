@@ -1,0 +1,76 @@
+import type pg from 'pg'
+import {
+  createOutbox,
+  type Observer,
+  type SubscriptionContext,
+  type SubscriptionOptions,
+  type Transaction,
+  type WorkerEvent,
+  type WorkerOptions,
+} from '../../src/index.ts'
+import { migrateUp, postgresStore } from '../../src/store/postgres/index.ts'
+import { createTestDatabase } from '../support/database.ts'
+import { events, type HostileEvents, type HostileOutbox } from './scene.ts'
+
+/** What a handler of these rows can use. */
+export interface Around {
+  readonly pool: pg.Pool
+  readonly outbox: HostileOutbox
+  readonly ctx: SubscriptionContext<HostileEvents, Transaction>
+}
+
+/** How an event is delivered to a hostile handler. */
+export interface Delivering {
+  readonly handler: (around: Around) => unknown
+  readonly options?: Partial<SubscriptionOptions<HostileEvents, Transaction>>
+  readonly worker?: WorkerOptions
+  /** Publishes instead of `publish`, as other programs do. */
+  readonly insert?: string
+  /** Which worker event ends the wait. */
+  readonly until?: (event: WorkerEvent) => boolean
+}
+
+/** What is left of it in the tables. */
+export interface Delivered {
+  readonly status: string
+  readonly code: string | null
+  readonly message: string | null
+}
+
+const isOver = ({ kind }: WorkerEvent): boolean => kind === 'handled' || kind === 'dead'
+
+/** Publishes one event on a database of its own, delivers it to the handler, and tells what became of it. */
+export async function deliver(delivering: Delivering): Promise<Delivered> {
+  await using database = await createTestDatabase()
+  const { pool, schema } = database
+  await migrateUp(pool, { schema })
+  const outbox = createOutbox({ store: postgresStore({ pool, schema }), events })
+  let resolve: () => void = () => undefined
+  const over = new Promise<void>((done) => {
+    resolve = done
+  })
+  const until = delivering.until ?? isOver
+  const observer: Observer = (event) => (until(event) ? resolve() : undefined)
+  const hostile = outbox.subscription('hostile', {
+    maxAttempts: 1,
+    on: { '*': (_event, ctx) => delivering.handler({ pool, outbox, ctx }) },
+    ...delivering.options,
+  })
+  const observers = [...(delivering.worker?.observers ?? []), observer]
+  const worker = outbox.worker([hostile], { ...delivering.worker, observers })
+  await worker.active()
+  if (delivering.insert === undefined) {
+    await outbox.inTransaction(pool, (tx) =>
+      outbox.publish(tx, 'OrderPlaced', { aggregateId: 1, payload: { n: 1 } }),
+    )
+  } else {
+    await pool.query(delivering.insert)
+    worker.wake()
+  }
+  await over
+  await worker.stop({ drainMs: 0 })
+  const { rows } = await pool.query(
+    'select status, last_error_code as code, last_error_message as message from outbox_delivery',
+  )
+  return rows[0]
+}

@@ -1,0 +1,36 @@
+import type { Group } from './row.ts'
+import { commandLine } from './rows/command-line.ts'
+import { deliveries } from './rows/deliveries.ts'
+import { batches, details, headers, names } from './rows/events.ts'
+import { backoffs, catalogues, functions } from './rows/functions.ts'
+import { handlers } from './rows/handlers.ts'
+import { operators } from './rows/operators.ts'
+import { outboxes, subscriptions, workers } from './rows/options.ts'
+import { payloads } from './rows/payloads.ts'
+import { identifiers, inserts } from './rows/sql.ts'
+import { thrown } from './rows/thrown.ts'
+import { stores, transactions } from './rows/transactions.ts'
+
+/** All hostile inputs, in the order of docs/hostile-inputs.md. */
+export const groups: readonly Group[] = [
+  payloads,
+  names,
+  details,
+  headers,
+  batches,
+  transactions,
+  stores,
+  outboxes,
+  subscriptions,
+  workers,
+  backoffs,
+  catalogues,
+  functions,
+  operators,
+  identifiers,
+  inserts,
+  deliveries,
+  thrown,
+  handlers,
+  commandLine,
+]

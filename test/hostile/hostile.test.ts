@@ -1,0 +1,90 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { CommitpostError } from '../../src/index.ts'
+import { runCli } from '../cli/support.ts'
+import { groups } from './groups.ts'
+import { type CliRefusal, type Refusal, type Row, type SqlRefusal, titleOf } from './row.ts'
+import { createScene, type Scene } from './scene.ts'
+
+let scene: Scene
+let directory: string
+
+const CONFIGS = {
+  'empty.mjs': 'export const nothing = 1',
+  'broken.mjs': 'export default {',
+  'throws.mjs': 'throw null',
+  'typed.ts': 'enum Kind { A }\nexport default { kind: Kind.A }',
+}
+
+beforeAll(async () => {
+  scene = await createScene()
+  directory = await mkdtemp(join(tmpdir(), 'commitpost-hostile-'))
+  for (const [name, text] of Object.entries(CONFIGS)) await writeFile(join(directory, name), text)
+})
+
+afterAll(async () => {
+  await rm(directory, { recursive: true, force: true })
+  await scene[Symbol.asyncDispose]()
+})
+
+async function thrownBy(run: () => unknown): Promise<unknown> {
+  try {
+    await run()
+  } catch (error) {
+    return error
+  }
+  throw new Error('It was not refused.')
+}
+
+async function provesRefusal(row: Refusal): Promise<void> {
+  const before = await scene.snapshot()
+  const error = await thrownBy(() => row.run(scene))
+  expect(error).toBeInstanceOf(CommitpostError)
+  expect((error as CommitpostError).message).toContain(row.says)
+  expect((error as CommitpostError).code).toBe(row.code)
+  expect(await scene.snapshot()).toBe(before)
+}
+
+async function provesSqlRefusal(row: SqlRefusal): Promise<void> {
+  const before = await scene.snapshot()
+  const error = await thrownBy(() => row.run(scene))
+  expect(error).toMatchObject({ code: row.sqlState, message: expect.stringContaining(row.says) })
+  expect(await scene.snapshot()).toBe(before)
+}
+
+async function provesCliRefusal(row: CliRefusal): Promise<void> {
+  const before = await scene.snapshot()
+  const args = row.args.map((word) => word.replace('SCHEMA', scene.schema).replace('DATABASE', scene.url))
+  const { code, stdout, stderr } = await runCli(args, {
+    cwd: directory,
+    ...(row.env ? { env: row.env } : {}),
+  })
+  expect(stderr).toContain(`Error (${row.code})`)
+  expect(stderr).toContain(row.says)
+  expect(code).toBe(row.exit)
+  expect(stdout + stderr).not.toMatch(/s3cret|TypeError|\n {4}at /)
+  expect(await scene.snapshot()).toBe(before)
+}
+
+function prove(row: Row): Promise<void> {
+  switch (row.kind) {
+    case 'refused':
+      return provesRefusal(row)
+    case 'sql':
+      return provesSqlRefusal(row)
+    case 'cli':
+      return provesCliRefusal(row)
+    case 'borne':
+      return row.run(scene).then((result) => expect(result).toEqual(row.expected))
+    default:
+      return row satisfies never
+  }
+}
+
+for (const { title, rows } of groups) {
+  describe(title, () => {
+    test.each(rows.map((row) => [titleOf(row).slice(0, 120), row] as const))('%s', (_, row) => prove(row))
+  })
+}

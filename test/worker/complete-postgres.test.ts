@@ -1,0 +1,141 @@
+import type pg from 'pg'
+import { describe, expect, test } from 'vitest'
+import type { WorkerEvent } from '../../src/observe/worker-events.ts'
+import { fixed } from '../../src/settle/backoff.ts'
+import { subscription } from '../../src/worker/subscription.ts'
+import type { SubscriptionHandlers } from '../../src/worker/subscription-options.ts'
+import { eventually } from '../support/program.ts'
+import { type PostgresOutbox, postgresOutbox, type shopEvents } from './postgres-outbox.ts'
+
+type Handler = NonNullable<SubscriptionHandlers<typeof shopEvents, object>['OrderPlaced']>
+type Kind = WorkerEvent['kind']
+
+/** A worker of an ordered subscription whose handler does its first event in a transaction of its own. */
+async function setup(
+  first: (tx: pg.PoolClient, complete: () => Promise<void>, signal: AbortSignal) => Promise<void>,
+) {
+  const postgres = await postgresOutbox()
+  const { outbox, pool } = postgres
+  const ran: number[] = []
+  const observed: WorkerEvent[] = []
+  const handle: Handler = async (event, ctx) => {
+    ran.push(event.payload.n)
+    if (event.payload.n !== 1 || ctx.attempt > 1) return
+    const tx = await pool.connect()
+    await tx.query('begin')
+    await first(tx, () => ctx.complete(tx), ctx.signal)
+  }
+  const worker = outbox.worker(
+    [
+      subscription<typeof shopEvents, object>('ordered', {
+        order: 'aggregate',
+        lanes: 1,
+        pollMs: 20,
+        timeoutMs: 300,
+        retry: fixed(1),
+        on: { OrderPlaced: handle },
+      }),
+    ],
+    { observers: [(event) => void observed.push(event)] },
+  )
+  await worker.active()
+  const told = (kind: Kind): readonly WorkerEvent[] => observed.filter((event) => event.kind === kind)
+  const untilDone = (count: number): Promise<void> =>
+    eventually(`${count} are done`, async () => (await doneOf(postgres)) === count)
+  const end = async (): Promise<void> => {
+    await worker.stop()
+    await postgres[Symbol.asyncDispose]()
+  }
+  return { ...postgres, ran, told, untilDone, end }
+}
+
+async function doneOf({ outbox }: Pick<PostgresOutbox, 'outbox'>): Promise<number | undefined> {
+  return (await outbox.status())[0]?.counts.DONE
+}
+
+describe('a handler that completes its event in its own transaction', () => {
+  test('and rolls that back and returns is tried again at once, before later events of its key', async () => {
+    const s = await setup(async (tx, complete) => {
+      await complete()
+      await tx.query('rollback')
+      tx.release()
+    })
+    await s.place('a', 'a', 'a')
+    await s.untilDone(3)
+    expect(s.ran).toEqual([1, 1, 2, 3])
+    expect(s.told('retried')).toMatchObject([{ failure: { code: 'NOT_COMMITTED' }, attempt: 1 }])
+    expect(s.told('leaseLost')).toEqual([])
+    await s.end()
+  })
+
+  test.each(['commit', 'rollback'] as const)(
+    'and returns before it is ended by %s: comes out right',
+    async (end) => {
+      let finish = async (): Promise<void> => undefined
+      const s = await setup(async (tx, complete) => {
+        await complete()
+        finish = async () => {
+          await tx.query(end)
+          tx.release()
+        }
+      })
+      await s.place('a', 'a', 'b')
+      await s.untilDone(1)
+      expect(
+        s.ran.toSorted((a, b) => a - b),
+        'the other key goes on, its own waits',
+      ).toEqual([1, 3])
+      await finish()
+      await s.untilDone(3)
+      expect(s.ran.filter((n) => n !== 3)).toEqual(end === 'commit' ? [1, 2] : [1, 1, 2])
+      expect(s.told('retried')).toHaveLength(end === 'commit' ? 0 : 1)
+      expect(s.told('leaseLost')).toEqual([])
+      await s.end()
+    },
+  )
+
+  test('and throws after the commit: the event is done, and what was thrown is told', async () => {
+    const s = await setup(async (tx, complete) => {
+      await complete()
+      await tx.query('commit')
+      tx.release()
+      throw Object.assign(new Error('too late'), { code: 'TOO_LATE' })
+    })
+    await s.place('a', 'a')
+    await s.untilDone(2)
+    await eventually('both are told', () => s.told('handled').length === 2)
+    expect(s.ran).toEqual([1, 2])
+    expect(s.told('handled')).toMatchObject([{ failure: { code: 'TOO_LATE' } }, {}])
+    expect([...s.told('leaseLost'), ...s.told('retried')]).toEqual([])
+    await s.end()
+  })
+
+  test('and hangs with it open past its time: others are written, and it is done with the commit', async () => {
+    let finish = async (): Promise<void> => undefined
+    let isTimeUp = false
+    const s = await setup(async (tx, complete, signal) => {
+      await complete()
+      signal.addEventListener('abort', () => {
+        isTimeUp = true
+      })
+      await new Promise<void>((resolve) => {
+        finish = async () => {
+          await tx.query('commit')
+          tx.release()
+          resolve()
+        }
+      })
+    })
+    await s.place('a', 'a', 'b', 'c')
+    await eventually('its time is up', () => isTimeUp)
+    await s.place('d')
+    await s.untilDone(3)
+    expect(s.ran.toSorted((a, b) => a - b)).toEqual([1, 3, 4, 5])
+    await finish()
+    await s.untilDone(5)
+    expect(s.ran.filter((n) => n <= 2)).toEqual([1, 2])
+    await eventually('it is told', () => s.told('handled').length === 5)
+    expect([...s.told('leaseLost'), ...s.told('retried')]).toEqual([])
+    await s.end()
+  })
+})
