@@ -1,5 +1,4 @@
-// Completes package-lock.json after `npm install` from a registry that does not carry every platform's variant of a
-// package: npm leaves out what it cannot find, and `npm ci` then refuses the lock file. An added entry names version
+// Completes package-lock.json after an `npm install` that could not see every platform's variant of a package: npm leaves out what it cannot find, and `npm ci` then refuses the lock file. An added entry names version
 // and platform; only a machine of that platform ever fetches it.
 import { readFileSync, writeFileSync } from 'node:fs'
 

@@ -1,5 +1,6 @@
 // The one entry behind the npm scripts: node scripts/run.mjs <task> [arguments].
 // It has no dependencies, so that every task works as the first command on a fresh clone.
+import { rm } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { build, buildDev } from './lib/build.mjs'
 import { ensureInstalled } from './lib/install.mjs'
@@ -8,14 +9,28 @@ import { check, checkPackage, test } from './lib/test.mjs'
 
 process.chdir(fileURLToPath(new URL('..', import.meta.url)))
 
+// The others do without the packages of bench/package.json, so that they can be run at once.
+const benchesWithPeers = new Set(['core'])
+
 const tasks = {
   start: async (args) => {
     await build()
     return run(process.execPath, ['dist/cli/main.js', 'demo', ...args])
   },
   bench: async ([name = 'drain', ...args]) => {
+    if (benchesWithPeers.has(name)) await ensureInstalled('bench')
     await buildDev()
     return run(process.execPath, [`.build/bench/${name}.js`, ...args])
+  },
+  chaos: async (args) => {
+    // A directory of its own: another build must not change programs that this run is still going to start.
+    const directory = `.build/run-${process.pid}`
+    try {
+      await buildDev(directory)
+      return await run(process.execPath, [`${directory}/test/programs/chaos.js`, ...args])
+    } finally {
+      await rm(directory, { recursive: true, force: true })
+    }
   },
   test,
   check,

@@ -32,7 +32,7 @@ export async function check() {
   return report(await runChecks(staticChecks))
 }
 
-/** What a user would get from the registry. */
+/** What a user would install. */
 export async function checkPackage() {
   return report(await runChecks(packageChecks))
 }
