@@ -42,6 +42,12 @@ export class KeyBacklog implements Backlog<LaneDelivery> {
     return this.#ready.size
   }
 
+  /** How many events of a key wait for their turn, or run. */
+  count(key: string): number {
+    const state = this.#keys.get(key)
+    return state === undefined ? 0 : state.waiting.length + (state.running === null ? 0 : 1)
+  }
+
   claimSent(): number {
     return this.#ledger.claimSent()
   }

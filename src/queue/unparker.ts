@@ -1,5 +1,5 @@
 import type { Settlement } from '../delivery/delivery.ts'
-import type { LaneDelivery, QueueStore } from '../store/queue-store.ts'
+import type { LaneDelivery, ParkedKey, QueueStore } from '../store/queue-store.ts'
 import type { Ended } from './report.ts'
 
 /** Whether the later events of a key may go on after one ended so. */
@@ -7,20 +7,36 @@ export function letsKeyGoOn(settlement: Settlement, onDead: 'block' | 'continue'
   return settlement.kind === 'done' || (settlement.kind === 'dead' && onDead === 'continue')
 }
 
+/** How many events of a key are let go at first. If one of them fails, those behind it are parked again. */
+const FIRST_PORTION = 16
+
+/** Of a key without failures every portion is twice the one before, up to this. */
+const LARGEST_PORTION = 1_024
+
+/** Beyond this the portions are forgotten: keys then begin small again. */
+const MOST_KEYS = 10_000
+
 /** What an unparker is made of. */
 export interface UnparkerParts {
   readonly store: Pick<QueueStore, 'unpark'>
   readonly subscriptionId: number
   readonly onDead: 'block' | 'continue'
+  /** How many events of a key wait here for their turn, or run. */
+  countInHand(key: string): number
   /** Told when parked events may be claimed again. */
   onUnparked(): void
   onError(error: unknown): void
 }
 
-/** Lets the parked events of a key go on once what they waited for is settled. */
+/**
+ * Lets the parked events of a key go on once what they waited for is settled: a portion at a time, the next when half of
+ * it is left. All at once, each failure of a busy key would park everything behind it and each success let it go.
+ */
 export class Unparker {
   readonly #parts: UnparkerParts
-  readonly #waiting = new Map<string, { readonly lane: number; readonly key: string }>()
+  readonly #waiting = new Map<string, ParkedKey>()
+  /** How many of a key were last let go. */
+  readonly #portions = new Map<string, number>()
   #running: Promise<void> | null = null
 
   constructor(parts: UnparkerParts) {
@@ -29,11 +45,20 @@ export class Unparker {
 
   /** Takes note of what is written down. */
   settled(written: readonly Ended<LaneDelivery>[]): void {
-    for (const { delivery, settlement } of written) {
-      if (!delivery.wasHeld || !letsKeyGoOn(settlement, this.#parts.onDead)) continue
-      this.#waiting.set(delivery.key, { lane: delivery.lane, key: delivery.key })
-    }
+    for (const ended of written) this.#ended(ended)
     this.#start()
+  }
+
+  #ended({ delivery: { wasHeld, lane, key }, settlement }: Ended<LaneDelivery>): void {
+    if (!letsKeyGoOn(settlement, this.#parts.onDead)) {
+      this.#portions.delete(key)
+      this.#waiting.delete(key)
+      return
+    }
+    if (!wasHeld) return
+    const last = this.#portions.get(key) ?? FIRST_PORTION / 2
+    if (this.#parts.countInHand(key) > last / 2) return
+    this.#waiting.set(key, { lane, key, most: Math.min(last * 2, LARGEST_PORTION) })
   }
 
   /** Resolves when nothing is under way. */
@@ -53,7 +78,8 @@ export class Unparker {
       const keys = [...this.#waiting.values()]
       this.#waiting.clear()
       try {
-        await this.#parts.store.unpark(this.#parts.subscriptionId, keys)
+        const counts = await this.#parts.store.unpark(this.#parts.subscriptionId, keys)
+        for (const key of keys) this.#letGo(key, counts.get(key.key) ?? 0)
         this.#parts.onUnparked()
       } catch (error) {
         // With the next settled one again; and recovery finds what is parked behind nothing.
@@ -62,5 +88,12 @@ export class Unparker {
         return
       }
     }
+  }
+
+  #letGo({ key, most }: ParkedKey, count: number): void {
+    this.#portions.delete(key)
+    if (count === 0) return
+    if (this.#portions.size >= MOST_KEYS) this.#portions.clear()
+    this.#portions.set(key, most)
   }
 }

@@ -94,6 +94,14 @@ export interface RecoverReport {
   readonly retired: ReadonlyMap<number, string | null>
 }
 
+/** An ordering key with events that wait behind an earlier one. */
+export interface ParkedKey {
+  readonly lane: number
+  readonly key: string
+  /** How many events of the key, those already let go among them, may be claimed. */
+  readonly most: number
+}
+
 /** 3 TAKE and 5 WRITE DOWN, for unordered subscriptions and what both kinds share. */
 export interface QueueStore {
   /** Takes fresh deliveries and due retries under a lease. Commits at once; never blocks on another worker. */
@@ -108,11 +116,11 @@ export interface QueueStore {
    * waited for, or for a moment only: what it has locked is reported as busy.
    */
   settle(batch: readonly Settled[]): Promise<SettleReport>
-  /** Lets parked events of these ordering keys be claimed again, because what they waited for is settled. */
-  unpark(
-    subscriptionId: number,
-    keys: readonly { readonly lane: number; readonly key: string }[],
-  ): Promise<void>
+  /**
+   * Lets parked events of these ordering keys be claimed again, because what they waited for is settled. Nothing of a
+   * key whose first event waits for a retry or is dead. Tells of each key how many, if any.
+   */
+  unpark(subscriptionId: number, keys: readonly ParkedKey[]): Promise<ReadonlyMap<string, number>>
   /** Extends every lease in hand and tells which are lost. Judged and dated by the database's clock. */
   heartbeat(request: HeartbeatRequest): Promise<HeartbeatReport>
   /**

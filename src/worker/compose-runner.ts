@@ -100,17 +100,19 @@ function composeOrdered(
     countInHand: (lane) => hand.countLane(lane),
     onCrashed: (dead) => tellCrashed(observer, name, dead),
   })
+  const backlog = new KeyBacklog(onDead, resolved.concurrency === 1)
   const unparker = new Unparker({
     store,
     subscriptionId: id,
     onDead,
+    countInHand: (key) => backlog.count(key),
     onUnparked: () => running.runner.wake(),
     onError: (error) => observer({ kind: 'error', during: 'unpark', error, subscription: name }),
   })
   const running = compose<LaneDelivery>(env, resolved, {
     id,
     hand,
-    backlog: new KeyBacklog(onDead, resolved.concurrency === 1),
+    backlog,
     source,
     afterSettled: (written) => unparker.settled(written),
     idle: () => unparker.idle(),

@@ -7,7 +7,16 @@ import { type Random, seededRandom } from '../../src/runtime/random.ts'
 import type { HeldLane, LaneDelivery } from '../../src/store/queue-store.ts'
 import type { WorkerStore } from '../../src/store/store.ts'
 import type { RegisteredSubscription } from '../../src/store/subscription-store.ts'
-import { claim, claimLanes, DONE, join, LEASE_MS, settled, takeLanes } from '../store/contract/helpers.ts'
+import {
+  claim,
+  claimLanes,
+  DONE,
+  join,
+  LEASE_MS,
+  settled,
+  takeLanes,
+  unpark,
+} from '../store/contract/helpers.ts'
 import { column, one, withLetters } from '../store/postgres/fixtures.ts'
 import { type Hazard, hazard, lapse, publish } from './support.ts'
 
@@ -70,10 +79,7 @@ class Fleet {
     const isDeadly = group.some(isPoisoned)
     const ended = group.filter((delivery) => !isDeadly || (!isPoisoned(delivery) && this.#random() < 0.1))
     await this.#end(ended)
-    await this.#store.unpark(
-      this.#sub.id,
-      ended.map(({ lane, key }) => ({ lane, key })),
-    )
+    await unpark(this.#store, this.#sub, ended)
     return !isDeadly
   }
 

@@ -2,7 +2,7 @@ import type { Settlement } from '../../src/delivery/delivery.ts'
 import type { HeldLane, LaneDelivery } from '../../src/store/queue-store.ts'
 import type { WorkerStore } from '../../src/store/store.ts'
 import type { RegisteredSubscription } from '../../src/store/subscription-store.ts'
-import { beat, LEASE_MS, settled } from '../store/contract/helpers.ts'
+import { beat, LEASE_MS, settled, unpark } from '../store/contract/helpers.ts'
 
 /** What a runner is made of. */
 export interface KeyRunnerParts {
@@ -53,11 +53,11 @@ export class KeyRunner {
 
   async #run(delivery: LaneDelivery, stopped: Set<string>): Promise<void> {
     const { store, sub, onDead } = this.#parts
-    const { key, lane } = delivery
+    const { key } = delivery
     const settlement = stopped.has(key) ? { kind: 'park' as const } : await this.#parts.handle(delivery)
     await store.settle([settled(delivery, settlement)])
     const goesOn = settlement.kind === 'done' || (settlement.kind === 'dead' && onDead === 'continue')
     if (!goesOn) stopped.add(key)
-    else if (delivery.wasHeld) await store.unpark(sub.id, [{ lane, key }])
+    else if (delivery.wasHeld) await unpark(store, sub, [delivery])
   }
 }

@@ -1,7 +1,7 @@
 import { expect } from 'vitest'
 import type { HeldLane, LaneDelivery } from '../../src/store/queue-store.ts'
 import type { RegisteredSubscription } from '../../src/store/subscription-store.ts'
-import { beat, DONE, join, LEASE_MS, settled } from '../store/contract/helpers.ts'
+import { beat, DONE, join, LEASE_MS, settled, unpark } from '../store/contract/helpers.ts'
 import { one } from '../store/postgres/fixtures.ts'
 import { type Hazard, publish, type SteppedWorker } from './support.ts'
 
@@ -42,10 +42,7 @@ export async function runAll({ sub, heir }: Scene, lanes: readonly HeldLane[]): 
     expect(await heir.store.settle(deliveries.map((delivery) => settled(delivery, DONE)))).toMatchObject({
       lost: [],
     })
-    await heir.store.unpark(
-      sub.id,
-      deliveries.map(({ lane, key }) => ({ lane, key })),
-    )
+    await unpark(heir.store, sub, deliveries)
   }
   for (let found = 1; found > 0; ) {
     const suspects = await heir.store.claimSuspects({ ...request, limit: 1 })

@@ -9,6 +9,7 @@ import {
   retryNow,
   settled,
   takeLanes,
+  unpark,
 } from '../store/contract/helpers.ts'
 import { lock, lockFirst, waitingForLocks } from './locking.ts'
 import { type Hazard, hazard, publish, publishMany, type SteppedWorker } from './support.ts'
@@ -121,11 +122,10 @@ describe('a delivery that a person has locked', () => {
     const claimed = await claimLanes(store, sub, 'w', lanes)
     await store.settle(claimed.map((delivery) => settled(delivery, { kind: 'park' })))
     const { unlock } = await lockFirst(h)
-    const keys = claimed.map(({ lane, key }) => ({ lane, key }))
-    await store.unpark(sub.id, keys)
+    await unpark(store, sub, claimed)
     expect((await claimLanes(store, sub, 'w', lanes)).map(({ position }) => position)).toEqual(['2'])
     await unlock()
-    await store.unpark(sub.id, keys)
+    await unpark(store, sub, claimed)
     expect((await claimLanes(store, sub, 'w', lanes)).map(({ position }) => position)).toEqual(['1'])
   })
 

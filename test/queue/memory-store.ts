@@ -10,6 +10,7 @@ import type {
   LaneClaimRequest,
   LaneDelivery,
   NewDeadLetter,
+  ParkedKey,
   RecoverReport,
   SettleReport,
   SuspectClaimRequest,
@@ -110,13 +111,8 @@ export class MemoryStore implements WorkerStore {
     })
   }
 
-  unpark(_: number, keys: readonly { readonly key: string }[]): Promise<void> {
-    return this.#run('unpark', () => {
-      for (const row of this.tables.rows) {
-        if (this.tables.isParked(row) && keys.some(({ key }) => key === row.key))
-          row.nextRetryAtMs = this.tables.now
-      }
-    })
+  unpark(_: number, keys: readonly ParkedKey[]): Promise<ReadonlyMap<string, number>> {
+    return this.#run('unpark', () => new Map(keys.map((key) => [key.key, this.tables.unpark(key)])))
   }
 
   heartbeat(request: HeartbeatRequest): Promise<HeartbeatReport> {

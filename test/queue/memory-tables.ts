@@ -1,6 +1,6 @@
 import type { DeliveryKey, Settled } from '../../src/delivery/delivery.ts'
 import type { ManualClock } from '../../src/runtime/manual-clock.ts'
-import type { HeldLane, LaneDelivery, NewDeadLetter } from '../../src/store/queue-store.ts'
+import type { HeldLane, LaneDelivery, NewDeadLetter, ParkedKey } from '../../src/store/queue-store.ts'
 import { eventAt } from './fakes.ts'
 
 /** One delivery, as `outbox_delivery` keeps it. */
@@ -120,6 +120,17 @@ export class MemoryTables {
     return this.pending(lane)
       .filter((row) => row.held && !row.suspect && this.isDue(row))
       .toSorted((a, b) => a.nextRetryAtMs - b.nextRetryAtMs || Number(a.position) - Number(b.position))
+  }
+
+  /** Lets go the first that are held of a key, due together, unless the very first waits for a retry or is dead. */
+  unpark({ key, most }: ParkedKey): number {
+    const held = this.rows.filter((row) => row.key === key && row.held)
+    const [head] = held
+    if (head?.status !== 'PENDING' || !(this.isParked(head) || this.isDue(head))) return 0
+    const dueAtMs = this.isParked(head) ? this.now : head.nextRetryAtMs
+    const parked = held.slice(0, most).filter((row) => this.isParked(row))
+    for (const row of parked) row.nextRetryAtMs = dueAtMs
+    return parked.length
   }
 
   /** Lets go what is parked although nothing stands before it any more. */

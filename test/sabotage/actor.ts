@@ -84,7 +84,7 @@ export class Actor {
     await this.settle(delivery, DONE)
     const { subscriptionId, lane, event } = delivery
     if (this.#trial.order === 'none') return
-    await this.store.unpark(subscriptionId, [{ lane, key: event.orderingKey }])
+    await this.store.unpark(subscriptionId, [{ lane, key: event.orderingKey, most: 100 }])
   }
 
   /** Does everything there is to do, as a worker would. */

@@ -6,6 +6,8 @@ export interface Scene {
   readonly subscription: SceneSubscription
   /** The operations whose seams are broken in this scene. */
   readonly operations: readonly string[]
+  /** Seams that this scene passes in some runs only: they are broken in another, which always passes them. */
+  readonly elsewhere?: readonly string[]
   /** What there is before the process begins. */
   prepare(stage: Stage): Promise<void>
   /** What the process does until its work is done. */

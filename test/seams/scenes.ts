@@ -30,6 +30,9 @@ function working(order: 'none' | 'aggregate', parts: Parts, backlog: (stage: Sta
 
 const START = ['assertReady', 'register', 'heartbeat', 'advanceJoining', 'recover', 'takeUnmatched']
 
+/** The second statement of a claim that found something held, or locked in that moment. */
+const LONG_WAY = 'claimLanes: update outbox_delivery (2)'
+
 const claiming = (order: 'none' | 'aggregate'): Scene => {
   const claims = order === 'none' ? ['claim'] : ['takeLanes', 'claimLanes']
   const [claim] = claims.slice(-1)
@@ -38,6 +41,7 @@ const claiming = (order: 'none' | 'aggregate'): Scene => {
     {
       name: 'claim',
       operations: [...(order === 'none' ? START : []), ...claims, 'claimSuspects'],
+      elsewhere: [LONG_WAY],
       live: async (stage, process) => {
         await process.start()
         await stage.drained()
@@ -61,8 +65,7 @@ const parking: Scene = working(
     operations: ['claimLanes'],
     live: async (stage, process) => {
       await process.start()
-      const longWay = 'claimLanes: update outbox_delivery (2)'
-      await eventually('a claim has gone the long way', () => process.pool.seams.has(longWay))
+      await eventually('a claim has gone the long way', () => process.pool.seams.has(LONG_WAY))
       await stage.drained()
     },
   },

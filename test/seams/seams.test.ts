@@ -16,7 +16,9 @@ const played = await Promise.all(scenes.map(async (scene) => ({ scene, ...(await
 const operationOf = (seam: string): string => seam.slice(0, seam.indexOf(':'))
 const plan = played.flatMap(({ scene, seams }) =>
   seams
-    .filter((seam) => scene.operations.includes(operationOf(seam)))
+    .filter(
+      (seam) => scene.operations.includes(operationOf(seam)) && scene.elsewhere?.includes(seam) !== true,
+    )
     .flatMap((seam) => FAULTS.map((fault) => ({ scene, seam, fault }))),
 )
 

@@ -36,9 +36,16 @@ export async function createTestDatabase(options: TestDatabaseOptions = {}): Pro
   return { schema, url, pool, drop, [Symbol.asyncDispose]: drop }
 }
 
+/**
+ * A transaction that a failed test left open would hold up all that joins on the server: it is ended in the end. No
+ * shorter, or workers would set another time for their sessions.
+ */
+const ABANDONED_MS = 60_000
+
 function withSearchPath(serverUrl: string, schema: string): string {
   const url = new URL(serverUrl)
-  url.searchParams.set('options', `-c search_path=${schema},public`)
+  const settings = `-c search_path=${schema},public -c idle_in_transaction_session_timeout=${ABANDONED_MS}`
+  url.searchParams.set('options', settings)
   return url.href
 }
 

@@ -71,21 +71,20 @@ describe('a handler that completes its event in its own transaction', () => {
   test.each(['commit', 'rollback'] as const)(
     'and returns before it is ended by %s: comes out right',
     async (end) => {
-      let finish = async (): Promise<void> => undefined
+      const open: pg.PoolClient[] = []
       const s = await setup(async (tx, complete) => {
         await complete()
-        finish = async () => {
-          await tx.query(end)
-          tx.release()
-        }
+        open.push(tx)
       })
       await s.place('a', 'a', 'b')
       await s.untilDone(1)
+      await eventually('it is completed, and open', () => open.length === 1)
       expect(
         s.ran.toSorted((a, b) => a - b),
         'the other key goes on, its own waits',
       ).toEqual([1, 3])
-      await finish()
+      await open[0]?.query(end)
+      open[0]?.release()
       await s.untilDone(3)
       expect(s.ran.filter((n) => n !== 3)).toEqual(end === 'commit' ? [1, 2] : [1, 1, 2])
       expect(s.told('retried')).toHaveLength(end === 'commit' ? 0 : 1)

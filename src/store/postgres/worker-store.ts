@@ -10,6 +10,7 @@ import type {
   LaneClaimRequest,
   LaneDelivery,
   LaneStore,
+  ParkedKey,
   RecoverReport,
   SettleReport,
   SuspectClaimRequest,
@@ -91,10 +92,7 @@ export class PostgresWorkerStore implements WorkerStore {
     return settle(this.#pool, this.#schema, batch, this.#locked)
   }
 
-  unpark(
-    subscriptionId: number,
-    keys: readonly { readonly lane: number; readonly key: string }[],
-  ): Promise<void> {
+  unpark(subscriptionId: number, keys: readonly ParkedKey[]): Promise<ReadonlyMap<string, number>> {
     return unpark(this.#pool, this.#schema, subscriptionId, keys)
   }
 

@@ -31,7 +31,7 @@ export async function join(
 
 /** With patience: other tests on the same server have long transactions, which everything that joins waits for. */
 export function untilActive(store: WorkerStore): Promise<void> {
-  return eventually('nothing joins', async () => (await store.advanceJoining()).length === 0)
+  return eventually('nothing joins', async () => (await store.advanceJoining()).length === 0, 120_000)
 }
 
 export function claim(
@@ -86,6 +86,16 @@ export function claimLanes(
   limit = 100,
 ): Promise<readonly LaneDelivery[]> {
   return store.claimLanes({ subscriptionId: subscription.id, workerId, limit, leaseMs: LEASE_MS, lanes })
+}
+
+/** Lets go what is parked behind these. */
+export function unpark(
+  store: WorkerStore,
+  subscription: RegisteredSubscription,
+  deliveries: readonly LaneDelivery[],
+): ReturnType<WorkerStore['unpark']> {
+  const keys = deliveries.map(({ lane, key }) => ({ lane, key, most: 100 }))
+  return store.unpark(subscription.id, keys)
 }
 
 export const settled = (delivery: ClaimedDelivery, settlement: Settlement): Settled => ({

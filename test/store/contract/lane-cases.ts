@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import type { ContractCase } from './harness.ts'
+import type { LaneDelivery } from '../../../src/store/queue-store.ts'
+import type { ContractCase, ContractHarness } from './harness.ts'
 import {
   aggregates,
   beat,
@@ -12,7 +13,22 @@ import {
   retryNow,
   settled,
   takeLanes,
+  unpark,
 } from './helpers.ts'
+
+/** An ordered subscription of which so many events of one key are parked, though nothing stands before them. */
+async function parkedKey(harness: ContractHarness, count: number, name = 'sub') {
+  const store = harness.worker()
+  const sub = await join(store, { name, orderBy: 'aggregate', lanes: 1 })
+  await harness.publish(Array.from({ length: count }, () => 'a'))
+  const lanes = await takeLanes(store, sub, 'w1')
+  const claimed = await claimLanes(store, sub, 'w1', lanes)
+  await store.settle(claimed.map((delivery) => settled(delivery, { kind: 'park' })))
+  return { store, sub, lanes, positions: positionsOf(claimed) }
+}
+
+const positionsOf = (deliveries: readonly LaneDelivery[]): readonly string[] =>
+  deliveries.map(({ position }) => position)
 
 /** What every store promises of ordered subscriptions. */
 export const laneCases: readonly ContractCase[] = [
@@ -91,10 +107,41 @@ export const laneCases: readonly ContractCase[] = [
       assert.equal(retry.wasHeld, true)
       assert.deepEqual(rest, [])
       await store.settle([settled(retry, DONE)])
-      await store.unpark(sub.id, [{ lane: retry.lane, key: retry.key }])
+      await unpark(store, sub, [retry])
       const followers = await claimLanes(store, sub, 'w1', lanes)
       assert.equal(followers.length, 2)
       assert.ok(followers.every(({ attempt }) => attempt === 1))
+    },
+  },
+  {
+    name: 'of the events parked behind one that is done, so many are let go as are wanted, and they follow in order',
+    async run(harness) {
+      const { store, sub, lanes, positions } = await parkedKey(harness, 5)
+      const key = { lane: 0, key: 'thing:a' }
+      assert.deepEqual(await store.unpark(sub.id, [{ ...key, most: 2 }]), new Map([['thing:a', 2]]))
+      assert.deepEqual(await store.unpark(sub.id, [{ ...key, most: 2 }]), new Map())
+      assert.deepEqual(await store.unpark(sub.id, [{ ...key, most: 3 }]), new Map([['thing:a', 1]]))
+      const claimed = await claimLanes(store, sub, 'w1', lanes)
+      assert.deepEqual(positionsOf(claimed), positions.slice(0, 3))
+      assert.deepEqual(await store.unpark(sub.id, [{ ...key, most: 9 }]), new Map([['thing:a', 2]]))
+      assert.deepEqual(positionsOf(await claimLanes(store, sub, 'w1', lanes)), positions.slice(3))
+    },
+  },
+  {
+    name: 'nothing is let go behind an event that waits for its retry or is dead',
+    async run(harness) {
+      for (const ending of [retryLater, dead]) {
+        const name = `behind-${ending.kind}`
+        const { store, sub, lanes, positions } = await parkedKey(harness, 3, name)
+        const key = { lane: 0, key: 'thing:a', most: 9 }
+        await store.unpark(sub.id, [{ ...key, most: 1 }])
+        const [first] = await claimLanes(store, sub, 'w1', lanes)
+        assert.ok(first)
+        assert.equal(first.position, positions[0])
+        await store.settle([settled(first, ending)])
+        assert.deepEqual(await store.unpark(sub.id, [key]), new Map())
+        assert.deepEqual(await claimLanes(store, sub, 'w1', lanes), [])
+      }
     },
   },
   {

@@ -142,7 +142,7 @@ describe('a worker', () => {
       lanes: taken,
     })
     expect(inLanes).toHaveLength(3)
-    await store.unpark(ordered.id, [{ lane: 0, key: 'order:1' }])
+    await store.unpark(ordered.id, [{ lane: 0, key: 'order:1', most: 1 }])
     await store.releaseLanes(ordered.id, 'w', taken)
     await store.claimSuspects({ subscriptionId: plain.id, workerId: 'w', limit: 1, leaseMs })
     await store.recover([plain.id, ordered.id])

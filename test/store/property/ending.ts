@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict'
 import type { Settlement } from '../../../src/delivery/delivery.ts'
-import { type Model, type ModelDelivery, recoverRow, settleRow, unparkKey } from './model.ts'
+import { type Model, type ModelDelivery, recoverRow, resolveKey, settleRow, unparkKey } from './model.ts'
 import type { Real } from './real.ts'
 import { Step } from './step.ts'
+
+/** How many of a key are let go at most. */
+const MOST = 3
 
 /** Settles one or two of what a worker believes to have in hand, which may be lost. */
 export class Settle extends Step {
@@ -56,8 +59,8 @@ async function unparkAfter(model: Model, real: Real, written: readonly ModelDeli
   for (const { subscription, event, lane, status } of written) {
     const goesOn = status === 'DONE' || (status === 'DEAD' && subscription.onDead === 'continue')
     if (!subscription.ordered || !goesOn) continue
-    await real.store.unpark(subscription.id, [{ lane, key: `thing:${event.key}` }])
-    unparkKey(model, subscription, event.key)
+    await real.store.unpark(subscription.id, [{ lane, key: `thing:${event.key}`, most: MOST }])
+    unparkKey(model, subscription, event.key, MOST)
   }
 }
 
@@ -142,6 +145,6 @@ export class Decide extends Step {
     row.letter = false
     row.held = false
     if (this.#act === 'retry') Object.assign(row, { status: 'PENDING', held: true, wait: 'due', attempts: 0 })
-    else unparkKey(model, row.subscription, row.event.key)
+    else resolveKey(model, row.subscription, row.event.key)
   }
 }

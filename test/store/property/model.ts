@@ -203,8 +203,16 @@ export function recoverRow(row: ModelDelivery): void {
   leave(row, 'DEAD', 'nothing', blocks(row.subscription))
 }
 
-/** unpark: whatever of the key waits for an earlier event. */
-export function unparkKey(model: Model, subscription: ModelSubscription, key: string): void {
+/** unpark: the first of what is held of the key, unless the very first may not go on by itself. */
+export function unparkKey(model: Model, subscription: ModelSubscription, key: string, most: number): void {
+  const held = model.of(subscription).filter((row) => row.event.key === key && row.held)
+  const head = held[0]
+  if (head?.status !== 'PENDING' || (head.wait !== 'due' && head.wait !== 'parked')) return
+  for (const row of held.slice(0, most)) if (row.wait === 'parked') row.wait = 'due'
+}
+
+/** outbox_resolve: whatever of the key waits for an earlier event. */
+export function resolveKey(model: Model, subscription: ModelSubscription, key: string): void {
   for (const row of model.of(subscription)) {
     if (row.event.key === key && row.wait === 'parked') row.wait = 'due'
   }

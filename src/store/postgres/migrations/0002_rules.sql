@@ -261,7 +261,8 @@ begin
 end
   $commitpost$;
 
--- Settled by hand: the delivery stays DEAD, and what waits behind it on its key goes on.
+-- Settled by hand: the delivery stays DEAD, and what waits behind it on its key goes on. Only the first are let go here:
+-- each that ends lets more go, and if one of them fails, not all have to be parked again.
 create function {schema}.outbox_resolve(letter_id bigint, operator text, note text default null) returns boolean
   language plpgsql security definer set search_path = pg_catalog, pg_temp
   as $commitpost$
@@ -273,8 +274,13 @@ begin
    where d.subscription_id = letter.subscription_id and d.lane = letter.lane and d.id = letter.position
      and d.status = 'DEAD' and d.held;
   update {schema}.outbox_delivery d set next_retry_at = now(), updated_at = clock_timestamp()
-   where d.subscription_id = letter.subscription_id and d.lane = letter.lane
-     and d.ordering_key = letter.ordering_key and d.held and d.status = 'PENDING' and d.next_retry_at = 'infinity';
+   where d.ctid = any (array(
+     select p.ctid from {schema}.outbox_delivery p
+      where p.subscription_id = letter.subscription_id and p.lane = letter.lane
+        and p.ordering_key = letter.ordering_key and p.held and p.status = 'PENDING' and p.next_retry_at = 'infinity'
+      order by p.id
+      limit 100
+        for update));
   return true;
 end
   $commitpost$;
