@@ -85,10 +85,10 @@ export interface HeartbeatReport {
 
 /** What was found of workers that vanished. */
 export interface RecoverReport {
-  /** Deliveries that went back to PENDING as suspects or for another attempt. */
-  readonly returned: number
+  /** How many deliveries of each subscription were taken from workers that vanished, dead ones among them. */
+  readonly returned: ReadonlyMap<number, number>
   readonly dead: readonly CrashedDelivery[]
-  /** Suspects waiting now, by subscription: they are claimed and run apart from all else. */
+  /** Suspects waiting now, by subscription, or some of them if there are many: they run apart from all else. */
   readonly suspects: ReadonlyMap<number, number>
   /** Which of the subscriptions are retired, and by whom, where that is known. */
   readonly retired: ReadonlyMap<number, string | null>

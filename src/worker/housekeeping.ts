@@ -132,7 +132,7 @@ export class Housekeeping {
   async #recover(): Promise<void> {
     const ids = this.#served.map(({ subscriptionId }) => subscriptionId)
     const report = await this.#parts.store.recover(ids, this.#parts.workerId)
-    if (report.returned > 0) this.#tellRecovered(report)
+    if (report.returned.size > 0) this.#tellRecovered(report)
     if (report.retired.size > 0) this.#stopServing(report.retired)
     const suspected = this.#served.filter(
       ({ subscriptionId }) => (report.suspects.get(subscriptionId) ?? 0) > 0,
@@ -171,9 +171,9 @@ export class Housekeeping {
       const crashed = report.dead.filter(({ delivery }) => delivery.subscriptionId === subscriptionId)
       tellCrashed(this.#parts.observer, name, crashed)
       const dead = crashed.length
-      const suspects = report.suspects.get(subscriptionId) ?? 0
-      if (suspects + dead === 0) continue
-      this.#parts.observer({ kind: 'recovered', subscription: name, count: suspects + dead, suspects, dead })
+      const count = report.returned.get(subscriptionId) ?? 0
+      if (count === 0) continue
+      this.#parts.observer({ kind: 'recovered', subscription: name, count, suspects: count - dead, dead })
     }
   }
 

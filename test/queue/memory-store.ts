@@ -145,7 +145,7 @@ export class MemoryStore implements WorkerStore {
         (row) => row.status === 'PENDING' && row.suspect && this.tables.isDue(row),
       ).length
       return {
-        returned: lapsed.length,
+        returned: new Map(lapsed.length === 0 ? [] : [[1, lapsed.length]]),
         dead: [],
         suspects: new Map(suspects === 0 ? [] : [[1, suspects]]),
         retired: new Map(this.retiredBy === undefined ? [] : [[1, this.retiredBy]]),

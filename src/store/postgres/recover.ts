@@ -5,13 +5,13 @@ import { returnLapsed } from './return-lapsed.ts'
 
 // One look for the many times when nothing is amiss. Walks outbox_delivery_leased, which holds what is in hand and no
 // more, and outbox_delivery_suspect. Only suspects that could be claimed now count: to run one, everything else in the
-// process has to wait.
+// process has to wait. They are not all counted: after an outage there may be as many as all workers had in hand.
 const lookSql = (schema: QuotedSchema): string => `
   select w.id,
          exists (select 1 from ${schema}.outbox_delivery d
                   where d.subscription_id = w.id and d.status = 'PROCESSING'
                     and d.locked_until < clock_timestamp()),
-         (select count(*) from ${schema}.outbox_delivery d
+         (select count(*) from (select from ${schema}.outbox_delivery d
            where d.subscription_id = w.id and d.status = 'PENDING' and d.suspect
              and d.next_retry_at <= clock_timestamp() and s.paused_at is null
              and (d.ordering_key is null
@@ -20,7 +20,8 @@ const lookSql = (schema: QuotedSchema): string => `
                           where l.subscription_id = w.id and l.lane = d.lane and l.owner = $2))
                       and not exists (select 1 from ${schema}.outbox_delivery h
                                        where h.subscription_id = w.id and h.lane = d.lane
-                                         and h.ordering_key = d.ordering_key and h.held and h.id < d.id)))),
+                                         and h.ordering_key = d.ordering_key and h.held and h.id < d.id)))
+           limit 100) claimable),
          s.state = 'retired', s.retired_by
     from unnest($1::int[]) as w(id)
     join ${schema}.outbox_subscription s on s.id = w.id`
@@ -38,12 +39,14 @@ export async function recover(
     const seen = await look()
     const retired = retiredOf(seen)
     if (!seen.some(([, lapsed]) => lapsed === 't')) {
-      return { returned: 0, dead: [], suspects: countsOf(seen), retired }
+      return { returned: NONE, dead: [], suspects: countsOf(seen), retired }
     }
     const lapsed = await returnLapsed(client, schema, subscriptionIds)
     return { ...lapsed, suspects: countsOf(await look()), retired }
   })
 }
+
+const NONE: ReadonlyMap<number, number> = new Map()
 
 function countsOf(rows: readonly RawRow[]): ReadonlyMap<number, number> {
   return new Map(

@@ -56,7 +56,8 @@ const returnLapsedSql = (schema: QuotedSchema, which: string): string => `
 
 /** What came back from workers that vanished. */
 export interface LapsedReport {
-  readonly returned: number
+  /** How many of each subscription, dead ones among them. */
+  readonly returned: ReadonlyMap<number, number>
   readonly dead: readonly CrashedDelivery[]
 }
 
@@ -85,7 +86,9 @@ export async function returnLanes(
 }
 
 function toReport(rows: readonly RawRow[]): LapsedReport {
-  return { returned: rows.length, dead: rows.filter((row) => row[3] !== null).map(toCrashed) }
+  const returned = new Map<number, number>()
+  for (const [id] of rows) returned.set(Number(id), (returned.get(Number(id)) ?? 0) + 1)
+  return { returned, dead: rows.filter((row) => row[3] !== null).map(toCrashed) }
 }
 
 function toCrashed(row: RawRow): CrashedDelivery {

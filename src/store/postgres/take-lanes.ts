@@ -79,7 +79,7 @@ async function returnAll(
   const dead: CrashedDelivery[] = []
   for (let returned = 1; returned > 0; ) {
     const report = await returnLanes(client, schema, subscriptionId, lanes)
-    returned = report.returned
+    returned = report.returned.size
     dead.push(...report.dead)
   }
   return dead

@@ -134,7 +134,7 @@ export const queueCases: readonly ContractCase[] = [
       assert.ok(stale)
       await harness.lapse('w1')
       const report = await healthy.recover([sub.id])
-      assert.equal(report.returned, 1)
+      assert.equal(report.returned.get(sub.id), 1)
       assert.equal(report.suspects.get(sub.id), 1)
       const [again] = await healthy.claimSuspects({
         subscriptionId: sub.id,
@@ -164,7 +164,7 @@ export const queueCases: readonly ContractCase[] = [
       await harness.lapse('w1')
       const report = await beat(store, sub, 'w1', held)
       assert.equal(report.lostDeliveries.length, 2)
-      assert.equal((await store.recover([sub.id])).returned, 2)
+      assert.equal((await store.recover([sub.id])).returned.get(sub.id), 2)
     },
   },
   {

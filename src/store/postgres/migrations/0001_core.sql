@@ -91,7 +91,7 @@ create table {schema}.outbox_subscription (
   check ((streams is null) = (stream_like is null)),
   check ((paused_at is null) = (paused_by is null)),
   check ((retired_at is null) = (retired_by is null)),
-  check (retired_at is null or state = 'retired'),
+  check ((retired_at is null) = (state <> 'retired')),
   check (joined_snapshot is not null or state = 'retired' or (state = 'joining' and served_to is null))
 );
 -- A name that was retired may be given again: to a new subscription with a progress of its own.

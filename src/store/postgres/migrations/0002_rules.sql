@@ -121,7 +121,7 @@ create function {schema}.outbox_refuse_transition() returns trigger
   language plpgsql set search_path = pg_catalog, pg_temp
   as $commitpost$
 begin
-  if old.status = 'DEAD' and new.status = 'PENDING' then
+  if old.status = 'DEAD' and new.status in ('DEAD', 'PENDING') then
     perform 1 from {schema}.outbox_dead_letter l
       where l.event_id = old.event_id and l.subscription_id = old.subscription_id and l.position = old.id
         and l.resolved and l.resolved_xid = pg_current_xact_id();
@@ -135,6 +135,11 @@ begin
       return null;
     end if;
   end if;
+  if old.status = new.status then
+    raise exception 'a delivery that is % is not changed', old.status
+      using errcode = '55000',
+            hint = 'A DEAD delivery is decided on with outbox_retry or outbox_resolve(dead letter id, operator, note).';
+  end if;
   raise exception 'a delivery cannot go from % to %', old.status, new.status
     using errcode = '55000',
           hint = 'DONE is final. A DEAD delivery is re-driven with outbox_retry(dead letter id, operator, note).';
@@ -145,7 +150,7 @@ end
 -- for the trigger, and the lock be written to the log.
 create trigger outbox_delivery_transition after update on {schema}.outbox_delivery
   for each row when (
-    old.status is distinct from new.status
+    (old.status is distinct from new.status or old.status in ('DONE', 'DEAD'))
     and not (old.status = 'PENDING' and new.status = 'PROCESSING')
     and not (old.status = 'PROCESSING' and new.status in ('DONE', 'PENDING', 'DEAD')))
   execute function {schema}.outbox_refuse_transition();
