@@ -161,7 +161,9 @@ class LeasingRepository<C extends Catalogue, Tx> implements OutboxRepository<C, 
     await this.#advance(store)
     const leaseMs = this.#options.leaseMs ?? 300_000
     const request = { subscriptionId, workerId: this.#workerId, leaseMs, limit }
-    const { suspects } = await store.recover([subscriptionId])
+    const { suspects, retired } = await store.recover([subscriptionId])
+    const retiredBy = retired.get(subscriptionId)
+    if (retiredBy !== undefined) throw retiredError(this.#options.subscription, retiredBy)
     // A suspect comes alone: if it ends the process, it is clear which it was.
     const suspected =
       (suspects.get(subscriptionId) ?? 0) > 0 ? await store.claimSuspects({ ...request, limit: 1 }) : []
@@ -258,6 +260,14 @@ function lockedError(ids: readonly string[]): CommitpostError {
     'INVALID_STATE',
     `The deliveries of these events are locked by another transaction, so nothing was written for them: ${ids.join(', ')}. ` +
       'They are still held: mark them again when that transaction has ended.',
+  )
+}
+
+function retiredError(subscription: string, retiredBy: string | null): CommitpostError {
+  return new CommitpostError(
+    'INVALID_STATE',
+    `Subscription "${subscription}" was retired${retiredBy === null ? '' : ` by ${retiredBy}`}: nothing is found for it ` +
+      'any more. A new repository of that name begins a new subscription.',
   )
 }
 
