@@ -51,43 +51,55 @@ async function prepareAll(h: Hazard, ours: Sent, setting: string): Promise<pg.Cl
   return client
 }
 
+interface Loaded {
+  readonly h: Hazard
+  readonly worker: SteppedWorker
+  readonly ours: Sent
+  readonly oursOfLanes: readonly Sent[]
+  /** Connections that prepared both claims while the tables were empty; on the second no whole table may be read. */
+  readonly frozen: pg.Client
+  readonly pinned: pg.Client
+}
+
+/** Tables that were empty when their claims were first planned, and are full. */
+async function load(): Promise<Loaded> {
+  const h = await hazard(createOwnDatabase)
+  const worker = h.worker('w')
+  const sub = await join(worker.store, { name: 'unordered' })
+  const ordered = await join(worker.store, { name: 'ordered', orderBy: 'aggregate' })
+  // Nothing may tell the planner of the rows that are loaded below.
+  for (const table of ['outbox_event', 'outbox_delivery']) {
+    await h.db.pool.query(`alter table ${table} set (autovacuum_enabled = false)`)
+    await h.db.pool.query(`vacuum analyze ${table}`)
+  }
+  await claim(worker.store, sub, 'w', LIMIT)
+  const ours = worker.pool.lastSent(/for update skip locked/)
+  const lanes = await takeLanes(worker.store, ordered, 'w')
+  await claimLanes(worker.store, ordered, 'w', lanes, LIMIT)
+  const fresh = worker.pool.lastSent(/for update nowait/)
+  worker.pool.rewrite = asIfHeld
+  await claimLanes(worker.store, ordered, 'w', lanes, LIMIT)
+  worker.pool.rewrite = (text) => text
+  const oursOfLanes = [fresh, worker.pool.lastSent(/parked as/)]
+  const frozen = await prepareAll(h, ours, '')
+  const pinned = await prepareAll(h, ours, 'set enable_seqscan = off')
+  await publishMany(h, LOADED, 'n % 1000')
+  return { h, worker, ours, oursOfLanes, frozen, pinned }
+}
+
 describe('a plan made while the tables were empty', () => {
-  let h: Hazard
-  let worker: SteppedWorker
-  let ours: Sent
-  let oursOfLanes: readonly Sent[]
-  let frozen: pg.Client
-  let pinned: pg.Client
+  let loaded: Loaded
 
   beforeAll(async () => {
-    h = await hazard(createOwnDatabase)
-    worker = h.worker('w')
-    const sub = await join(worker.store, { name: 'unordered' })
-    const ordered = await join(worker.store, { name: 'ordered', orderBy: 'aggregate' })
-    // Nothing may tell the planner of the rows that are loaded below.
-    for (const table of ['outbox_event', 'outbox_delivery']) {
-      await h.db.pool.query(`alter table ${table} set (autovacuum_enabled = false)`)
-      await h.db.pool.query(`vacuum analyze ${table}`)
-    }
-    await claim(worker.store, sub, 'w', LIMIT)
-    ours = worker.pool.lastSent(/for update skip locked/)
-    const lanes = await takeLanes(worker.store, ordered, 'w')
-    await claimLanes(worker.store, ordered, 'w', lanes, LIMIT)
-    const fresh = worker.pool.lastSent(/for update nowait/)
-    worker.pool.rewrite = asIfHeld
-    await claimLanes(worker.store, ordered, 'w', lanes, LIMIT)
-    worker.pool.rewrite = (text) => text
-    oursOfLanes = [fresh, worker.pool.lastSent(/parked as/)]
-    frozen = await prepareAll(h, ours, '')
-    pinned = await prepareAll(h, ours, 'set enable_seqscan = off')
-    await publishMany(h, LOADED, 'n % 1000')
-  }, 60_000)
+    loaded = await load()
+  })
 
   afterAll(async () => {
-    await h[Symbol.asyncDispose]()
+    await loaded.h[Symbol.asyncDispose]()
   })
 
   test('is never made: no statement of a worker has a name', async () => {
+    const { worker } = loaded
     const sub = await join(worker.store, { name: 'unordered' })
     const [first, second] = await claim(worker.store, sub, 'w2', 2)
     if (first === undefined || second === undefined) throw new Error('nothing was claimed')
@@ -99,15 +111,15 @@ describe('a plan made while the tables were empty', () => {
   })
 
   test('does not slow the claim, which is planned anew: it reads the rows it takes and no others', async () => {
-    const plan = await explain(await h.connect('explain'), ours)
+    const plan = await explain(await loaded.h.connect('explain'), loaded.ours)
     expect(plan['Actual Rows']).toBe(LIMIT)
     expect(seqScans(plan)).toEqual([])
     expect(mostRowsScanned(plan)).toBeLessThanOrEqual(LIMIT)
   })
 
   test('does not slow the claim of lanes either', async () => {
-    const client = await h.connect('explain')
-    for (const sent of oursOfLanes) {
+    const client = await loaded.h.connect('explain')
+    for (const sent of loaded.oursOfLanes) {
       const plan = await explain(client, sent)
       expect(plan['Actual Rows']).toBe(LIMIT)
       const large = ['outbox_delivery', 'outbox_event']
@@ -115,15 +127,23 @@ describe('a plan made while the tables were empty', () => {
       expect(mostRowsScanned(plan)).toBeLessThanOrEqual(LIMIT)
     }
   })
+})
 
-  test('would have the same claim read everything for every event, had the statement a name', async () => {
+// Again from the start where it did not last: so much that other tests change in the catalogue at the same time that a
+// connection cannot keep up with it makes it forget its plans.
+describe('a plan made while the tables were empty, had the claim a name', { retry: 5 }, () => {
+  test('would have it read everything for every event', async () => {
+    const { h, ours, frozen } = await load()
+    await using _ = h
     const plan = await explainPrepared(frozen, 'ours', few(ours))
     expect(plan['Actual Rows']).toBe(FEW)
     expect(seqScans(plan)).toContain('outbox_event')
     expect(mostRowsScanned(plan)).toBeGreaterThanOrEqual(LOADED)
   })
 
-  test('would hurt a claim by look-ups less where no whole table may be read, and one by joins as before', async () => {
+  test('would hurt one by look-ups less where no whole table may be read, and one by joins as before', async () => {
+    const { h, ours, pinned } = await load()
+    await using _ = h
     const ofOurs = await explainPrepared(pinned, 'ours', few(ours))
     expect(ofOurs['Actual Rows']).toBe(FEW)
     expect(seqScans(ofOurs)).toEqual([])
