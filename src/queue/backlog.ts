@@ -37,8 +37,11 @@ export interface Backlog<Delivery extends ClaimedDelivery> {
   refused(held: Held<Delivery>, settlement: Settlement): readonly GivenBack<Delivery>[]
   /** Takes note of what came of settling: what is written now, or that it was lost. */
   settled(held: Held<Delivery>, settlement: Settlement, lost: boolean): readonly GivenBack<Delivery>[]
-  /** Takes out lost ones that have not started, and returns what may not run because of it. */
-  lose(lost: readonly Held<Delivery>[]): Losses<Delivery>
+  /**
+   * Takes out lost ones that have not started, and returns what may not run because of it. `known` if the database says
+   * that they are lost; otherwise they are given up by our own clock, and the database is still to be told.
+   */
+  lose(lost: readonly Held<Delivery>[], known: boolean): Losses<Delivery>
   /** Takes out everything that has not started and waits for nothing that is running. Nothing starts afterwards. */
   close(): readonly GivenBack<Delivery>[]
 }

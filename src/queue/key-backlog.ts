@@ -138,17 +138,20 @@ export class KeyBacklog implements Backlog<LaneDelivery> {
     return returned
   }
 
-  lose(lost: readonly HeldOfKey[]): Losses<LaneDelivery> {
+  lose(lost: readonly HeldOfKey[], known: boolean): Losses<LaneDelivery> {
     const dropped: HeldOfKey[] = []
     const givenBack: GivenBack<LaneDelivery>[] = []
     for (const held of lost) {
-      const waiting = this.#keys.get(held.delivery.key)?.waiting
-      if (waiting === undefined || !waiting.includes(held)) continue
-      const all = waiting.splice(0)
-      waiting.push(...all.filter((one) => !one.lost))
-      dropped.push(...all.filter((one) => one.lost))
-      givenBack.push(...this.#stop(held))
-      this.#ledger.written(held)
+      const state = this.#keys.get(held.delivery.key)
+      if (state === undefined || !state.waiting.includes(held)) continue
+      const all = state.waiting.splice(0)
+      state.waiting.push(...all.filter((one) => !one.lost))
+      const gone = all.filter((one) => one.lost)
+      // Until the database is told it takes them for in hand, and a claim may bring what stands behind them.
+      for (const one of gone) this.#ledger.add(one)
+      givenBack.push(...this.#empty(state, PARK))
+      if (known) for (const one of gone) this.#ledger.written(one)
+      dropped.push(...gone)
     }
     return { dropped, givenBack }
   }

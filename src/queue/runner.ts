@@ -133,7 +133,7 @@ export class Runner<Delivery extends ClaimedDelivery = ClaimedDelivery> {
   lose(lost: readonly Held<Delivery>[], lanes: readonly OwnedLane[]): void {
     const { hand, source } = this.#parts
     const ofLanes = source.loseLanes(lanes).flatMap((lane) => hand.loseLane(lane))
-    for (const held of this.#abandon([...hand.lose(lost), ...ofLanes])) {
+    for (const held of this.#abandon([...hand.lose(lost), ...ofLanes], true)) {
       hand.drop(held)
       this.#tell({ delivery: held.delivery, settlement: RELEASE_NOW, durationMs: 0 }, 'lost')
     }
@@ -144,7 +144,7 @@ export class Runner<Delivery extends ClaimedDelivery = ClaimedDelivery> {
     const { hand, source } = this.#parts
     const lanes = source.expireLanes(nowMs)
     const lost = [...hand.expire(nowMs), ...lanes.flatMap((lane) => hand.loseLane(lane))]
-    this.#giveBack(this.#abandon(lost).map((held) => ({ held, settlement: RELEASE_NOW })))
+    this.#giveBack(this.#abandon(lost, false).map((held) => ({ held, settlement: RELEASE_NOW })))
   }
 
   /** A batch of results is written: told by the settler. */
@@ -245,10 +245,10 @@ export class Runner<Delivery extends ClaimedDelivery = ClaimedDelivery> {
   }
 
   /** Interrupts those of the lost that are running. Returns those that had not started, which nobody runs now. */
-  #abandon(lost: readonly Held<Delivery>[]): readonly Held<Delivery>[] {
+  #abandon(lost: readonly Held<Delivery>[], known: boolean): readonly Held<Delivery>[] {
     if (lost.length === 0) return []
     const { backlog, handlers, options, subscription } = this.#parts
-    const { dropped, givenBack } = backlog.lose(lost)
+    const { dropped, givenBack } = backlog.lose(lost, known)
     this.#giveBack(givenBack)
     const struck = new Set<ClaimedDelivery>(lost.map(({ delivery }) => delivery))
     const eventId = lost[0]?.delivery.event.eventId ?? ''
