@@ -82,7 +82,10 @@ async function oneRound(
     // Everybody who begins after it was registered has had the time to publish.
     await load.nextTransactions()
     const retiredMs = performance.now()
-    await h.db.pool.query(`update outbox_subscription set state = 'retired' where id = $1`, [id])
+    await h.db.pool.query(
+      `update outbox_subscription set state = 'retired', retired_at = now(), retired_by = 'kim', closed_at = now() where id = $1`,
+      [id],
+    )
     return { id, startFrom: definition.startFrom, stream, calledMs, returnedMs, retiredMs }
   }
   return { round: finish() }

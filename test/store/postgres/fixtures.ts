@@ -37,8 +37,10 @@ export async function subscribe(db: OutboxDatabase, options: Subscribing = {}): 
   const streamLike = options.streamLike ?? null
   const { rows } = await db.pool.query<{ id: number }>(
     `insert into outbox_subscription (name, streams, stream_like, event_types, order_by, lanes, on_dead, max_attempts,
-            start_from, state, joined_snapshot)
-     values ($1, $2, $2, $3, $4, $5, $6, 3, 'now', $7, pg_current_snapshot()) returning id`,
+            start_from, state, joined_snapshot, retired_at, retired_by)
+     select $1, $2, $2, $3, $4, $5, $6, 3, 'now', $7, pg_current_snapshot(), t.at, t.by
+       from (select case when $7 = 'retired' then now() end as at, case when $7 = 'retired' then 'kim' end as by) t
+     returning id`,
     [
       options.name ?? 'sub',
       streamLike,

@@ -117,9 +117,10 @@ export class Real {
   /** This run's subscriptions stop taking part, and nobody of its workers is alive. */
   async close(): Promise<void> {
     await this.endPublish('rollback')
-    await this.#run(`update outbox_subscription set state = 'retired' where $1 = any (streams)`, [
-      this.stream,
-    ])
+    await this.#run(
+      `update outbox_subscription set state = 'retired', retired_at = now(), retired_by = 'kim', closed_at = now() where $1 = any (streams)`,
+      [this.stream],
+    )
     await this.#run('delete from outbox_worker')
   }
 
