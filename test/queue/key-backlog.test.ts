@@ -2,25 +2,12 @@ import { describe, expect, test } from 'vitest'
 import type { Settlement } from '../../src/delivery/delivery.ts'
 import { KeyBacklog } from '../../src/queue/key-backlog.ts'
 import { heldAt, positionsOf } from './fakes.ts'
+import { claim, takeAll } from './key-claims.ts'
 
 const DONE: Settlement = { kind: 'done' }
 const failure = { code: 'X', message: 'x' }
 const RETRY: Settlement = { kind: 'retry', delayMs: 1_000, failure }
 const DEAD: Settlement = { kind: 'dead', failure }
-const RELEASE: Settlement = { kind: 'release', delayMs: 0 }
-
-/** Claims the given positions of one key, as one claim that was sent and has returned. */
-function claim(backlog: KeyBacklog, key: string, ...positions: number[]) {
-  const number = backlog.claimSent()
-  const batch = positions.map((position) => heldAt(position, { key }))
-  return { batch, returned: backlog.offer(batch, number) }
-}
-
-function takeAll(backlog: KeyBacklog): number[] {
-  const taken: number[] = []
-  for (let next = backlog.next(); next !== null; next = backlog.next()) taken.push(...positionsOf([next]))
-  return taken
-}
 
 describe('a backlog by key', () => {
   test('starts one of each key, many keys at once', () => {
@@ -188,33 +175,6 @@ describe('a backlog by key', () => {
     expect(positionsOf(dropped)).toEqual([2, 3])
     expect(positionsOf(givenBack.map(({ held }) => held))).toEqual([1, 4])
     expect(takeAll(backlog)).toEqual([5])
-  })
-
-  describe('two of a key that are lost before they started', () => {
-    const losing = (known: boolean) => {
-      const backlog = new KeyBacklog('block')
-      const { batch } = claim(backlog, 'a', 1, 2)
-      for (const held of batch) held.lost = true
-      expect(backlog.lose(batch, known)).toMatchObject({ dropped: batch, givenBack: [] })
-      return { backlog, batch }
-    }
-    const broughtBack = ({ returned }: ReturnType<typeof claim>): readonly number[] =>
-      positionsOf(returned.map(({ held }) => held))
-
-    test('because the database says so, are known to the next claim: what it brings may run', () => {
-      const { backlog } = losing(true)
-      expect(broughtBack(claim(backlog, 'a', 3))).toEqual([])
-      expect(takeAll(backlog)).toEqual([3])
-    })
-
-    test('by our own clock, are passed by nothing until the database has been told of both', () => {
-      const { backlog, batch } = losing(false)
-      expect(broughtBack(claim(backlog, 'a', 3)), 'it takes them for in hand').toEqual([3])
-      backlog.settled(batch[0] ?? heldAt(0), RELEASE, false)
-      expect(broughtBack(claim(backlog, 'a', 1, 4)), 'the second is still in hand').toEqual([4])
-      backlog.settled(batch[1] ?? heldAt(0), RELEASE, false)
-      expect(takeAll(backlog)).toEqual([1])
-    })
   })
 
   test('once closed gives everything back for anybody to take, also what a claim brings late', () => {

@@ -174,27 +174,6 @@ describe('a worker', () => {
     const revive = `set commitpost.redriving = 'on'; update outbox_delivery set status = 'PENDING'`
     expect(await refusal(db.as.worker.query(revive))).toBe('55000')
   })
-
-  test.each([
-    `update outbox_delivery set held = not held`,
-    `update outbox_delivery set last_error_message = 'it was somebody else'`,
-    `update outbox_delivery set attempt_history = '[]', updated_at = now()`,
-  ])('cannot rewrite what has ended: %s', async (change) => {
-    const subscriptionId = await subscribe(db)
-    await makeDead(db, { eventId: await insertEvent(db.pool) })
-    const dead = `where subscription_id = ${subscriptionId}`
-    expect(await refusal(db.as.worker.query(`${change} ${dead}`))).toBe('55000')
-    const decided = `select outbox_resolve(id, 'kim') from outbox_dead_letter ${dead}`
-    await db.pool.query(decided)
-    expect(await refusal(db.as.worker.query(`${change} ${dead}`))).toMatch(/55000|23514/)
-  })
-
-  test('cannot retire a subscription without saying by whom', async () => {
-    await subscribe(db)
-    expect(await refusal(db.as.worker.query(`update outbox_subscription set state = 'retired'`))).toBe(
-      '23514',
-    )
-  })
 })
 
 describe('an operator', () => {
