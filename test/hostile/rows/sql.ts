@@ -100,27 +100,35 @@ const row = (...values: readonly string[]): string => `(${values.join(', ')})`
 export const inserts: Group = {
   title: 'Plain SQL',
   rows: [
-    sqlRefused(insert('', row("''", "'T'", "'a'", "'1'", "'{}'")), '23514', 'outbox_event_stream_check'),
-    sqlRefused(insert('', row("'s'", "''", "'a'", "'1'", "'{}'")), '23514', 'outbox_event_event_type_check'),
+    sqlRefused(
+      insert('', row("''", "'T'", "'a'", "'1'", "'{}'")),
+      '23514',
+      'an event cannot have this stream',
+    ),
+    sqlRefused(
+      insert('', row("'s'", "''", "'a'", "'1'", "'{}'")),
+      '23514',
+      'an event cannot have this event_type',
+    ),
     sqlRefused(
       insert('', row("repeat('s', 1001)", "'T'", "'a'", "'1'", "'{}'")),
       '23514',
-      'outbox_event_stream_check',
+      'an event cannot have this stream',
     ),
     sqlRefused(
       insert('', row("'s'", "'T'", "'a'", "''", "'{}'")),
       '23514',
-      'outbox_event_aggregate_id_check',
+      'an event cannot have this aggregate_id',
     ),
     sqlRefused(
       insert('', row("'s'", "'T'", "'a'", "repeat('1', 1021)", "'{}'")),
       '23514',
-      'outbox_event_aggregate_id_check',
+      'an event cannot have this aggregate_id',
     ),
     sqlRefused(
       insert('', row("'s'", "'T'", "''", "'1'", "'{}'")),
       '23514',
-      'outbox_event_aggregate_type_check',
+      'an event cannot have this aggregate_type',
     ),
     sqlRefused(
       insert('', row("'s'", "'T'", "'a'", "'1'", 'null')),
@@ -145,17 +153,17 @@ export const inserts: Group = {
     sqlRefused(
       insert(', headers', row("'s'", "'T'", "'a'", "'1'", "'{}'", "'[]'")),
       '23514',
-      'outbox_event_headers_check',
+      'an event cannot have this headers',
     ),
     sqlRefused(
       insert(', schema_version', row("'s'", "'T'", "'a'", "'1'", "'{}'", '0')),
       '23514',
-      'outbox_event_schema_version_check',
+      'an event cannot have this schema_version',
     ),
     sqlRefused(
       insert(', ordering_key', row("'s'", "'T'", "'a'", "'1'", "'{}'", "repeat('k', 2031)")),
       '23514',
-      'outbox_event_ordering_key_check',
+      'an event cannot have this ordering_key',
     ),
     sqlRefused(
       insert(', event_id', row("'s'", "'T'", "'a'", "'1'", "'{}'", "'x'")),

@@ -2,6 +2,25 @@
 
 -- == fan-out: a plain INSERT is a complete publish ================================================
 
+-- The column of an event that holds what it may not, or null. Texts are bounded because they are indexed elsewhere: one
+-- that fits no index could never be set aside. Claims return an event as one text, its parts divided by U+001F.
+create function {schema}.outbox_flaw(
+    stream text, event_type text, schema_version integer, aggregate_type text, aggregate_id text, ordering_key text,
+    headers jsonb)
+  returns text language sql immutable parallel safe
+  as $commitpost$
+    select case
+      when stream = '' or octet_length(stream) > 1000 or strpos(stream, E'\x1f') > 0 then 'stream'
+      when event_type = '' or octet_length(event_type) > 1000 or strpos(event_type, E'\x1f') > 0 then 'event_type'
+      when schema_version < 1 then 'schema_version'
+      when aggregate_type = '' or octet_length(aggregate_type) > 1000 or strpos(aggregate_type, E'\x1f') > 0
+        then 'aggregate_type'
+      when aggregate_id = '' or octet_length(aggregate_id) > 1020 or strpos(aggregate_id, E'\x1f') > 0
+        then 'aggregate_id'
+      when octet_length(ordering_key) > 2030 or strpos(ordering_key, E'\x1f') > 0 then 'ordering_key'
+      when jsonb_typeof(headers) <> 'object' then 'headers' end
+  $commitpost$;
+
 create function {schema}.outbox_fan_out() returns trigger
   language plpgsql security definer set search_path = pg_catalog, pg_temp
   as $commitpost$
@@ -9,6 +28,7 @@ declare
   delivered bigint;
   published bigint;
   subscriptions bigint;
+  flaw text;
   registered xid8;
   is_stale boolean := false;
 begin
@@ -35,6 +55,18 @@ begin
     perform set_config('synchronous_commit', 'on', true);
   end if;
 
+  select count(*), (select count(*) from {schema}.outbox_subscription s where s.state <> 'retired'),
+         min({schema}.outbox_flaw(n.stream, n.event_type, n.schema_version, n.aggregate_type, n.aggregate_id,
+                                  n.ordering_key, n.headers))
+    into published, subscriptions, flaw
+    from published_now n;
+  if flaw is not null then
+    raise exception 'an event cannot have this %', flaw
+      using errcode = '23514', column = flaw, constraint = 'outbox_event_' || flaw || '_check',
+            hint = 'Names and ids are 1 to 1,000 bytes without the character U+001F, an ordering key is up to 2,030, '
+                   'a version is at least 1, headers are an object.';
+  end if;
+
   insert into {schema}.outbox_delivery (subscription_id, lane, id, event_id, ordering_key, max_attempts)
     select s.id,
            case when s.lanes = 0 then 0::smallint
@@ -50,8 +82,6 @@ begin
     on conflict do nothing;
 
   get diagnostics delivered = row_count;
-  select count(*) into published from published_now;
-  select count(*) into subscriptions from {schema}.outbox_subscription s where s.state <> 'retired';
   -- The anti-join only where some event has less than all subscriptions: it costs as much as the fan-out.
   if delivered < published * subscriptions then
     insert into {schema}.outbox_unmatched (event_id, stream, event_type)
@@ -295,7 +325,7 @@ end
 -- Functions are open to everybody unless that is taken back. These run with their owner's rights: whoever may execute
 -- a trigger function may hang it on a table of his own and feed it rows he made up.
 revoke all on function
-  {schema}.outbox_fan_out(), {schema}.outbox_number(), {schema}.outbox_refuse_change(),
+  {schema}.outbox_flaw(text, text, integer, text, text, text, jsonb), {schema}.outbox_fan_out(), {schema}.outbox_number(), {schema}.outbox_refuse_change(),
   {schema}.outbox_refuse_transition(), {schema}.outbox_refuse_removal(), {schema}.outbox_require_dead_letter(),
   {schema}.outbox_close_dead_letter(bigint, text, text, text), {schema}.outbox_retry(bigint, text, text),
   {schema}.outbox_resolve(bigint, text, text), {schema}.outbox_require_operator(text)

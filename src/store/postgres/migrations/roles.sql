@@ -31,6 +31,7 @@ revoke all on sequence
 revoke all on function
   {schema}.outbox_uuid_v7(), {schema}.outbox_matches(text[], text[], text, text),
   {schema}.outbox_lane_of(text, smallint), {schema}.outbox_key_of(text, text, text, text),
+  {schema}.outbox_flaw(text, text, integer, text, text, text, jsonb),
   {schema}.outbox_fan_out(), {schema}.outbox_number(), {schema}.outbox_refuse_change(),
   {schema}.outbox_refuse_transition(), {schema}.outbox_refuse_removal(), {schema}.outbox_require_dead_letter(),
   {schema}.outbox_forget(uuid[]),
