@@ -4,7 +4,7 @@ import { Outage } from '../runtime/outage.ts'
 import { jittered } from '../runtime/periodic.ts'
 import type { Random } from '../runtime/random.ts'
 import type { HeartbeatReport, QueueStore } from '../store/queue-store.ts'
-import { type Held, keyText } from './hand.ts'
+import type { Held } from './hand.ts'
 import type { OwnedLane } from './source.ts'
 
 /** What somebody holds at one moment. */
@@ -120,9 +120,9 @@ export class LeaseKeeper {
 
 /** What a transaction still open has locked was not extended: it must not be taken to be good for longer. */
 function confirm({ held, lanes }: HeldLeases, { busyDeliveries }: HeartbeatReport, sentAtMs: number): void {
-  const busyKeys = busyDeliveries.length === 0 ? null : new Set(busyDeliveries.map(keyText))
+  const busy = busyDeliveries.length === 0 ? null : new Set(busyDeliveries)
   for (const one of held) {
-    if (busyKeys?.has(keyText(one.delivery)) !== true) one.confirm(sentAtMs)
+    if (busy?.has(one.delivery) !== true) one.confirm(sentAtMs)
   }
   for (const { term } of lanes) term.confirm(sentAtMs)
 }
@@ -136,11 +136,11 @@ function tellLost(
   { lostDeliveries, lostLanes }: HeartbeatReport,
 ): void {
   if (lostDeliveries.length === 0 && lostLanes.length === 0) return
-  const lostKeys = new Set(lostDeliveries.map(keyText))
+  const lost = new Set(lostDeliveries)
   const isLost = ({ lane }: OwnedLane): boolean =>
-    lostLanes.some((lost) => lost.subscriptionId === holder.subscriptionId && lost.lane === lane)
+    lostLanes.some((one) => one.subscriptionId === holder.subscriptionId && one.lane === lane)
   holder.lose(
-    held.filter(({ delivery }) => lostKeys.has(keyText(delivery))),
+    held.filter(({ delivery }) => lost.has(delivery)),
     lanes.filter(isLost),
   )
 }

@@ -74,13 +74,16 @@ export interface HeartbeatRequest {
   readonly lanes: readonly (HeldLane & { readonly subscriptionId: number })[]
 }
 
-/** What a heartbeat could not extend. */
+/**
+ * What a heartbeat could not extend, of those that it named and no others: a delivery may be named under two leases, an
+ * old one whose end has not been confirmed and the one it was claimed under since.
+ */
 export interface HeartbeatReport {
   /** Leases that lapsed, and may be others' by now. */
-  readonly lostDeliveries: readonly DeliveryKey[]
+  readonly lostDeliveries: readonly ClaimedDelivery[]
   readonly lostLanes: readonly { readonly subscriptionId: number; readonly lane: number }[]
   /** Locked by a transaction that has not ended: still leased, but for no longer than before. */
-  readonly busyDeliveries: readonly DeliveryKey[]
+  readonly busyDeliveries: readonly ClaimedDelivery[]
 }
 
 /** What was found of workers that vanished. */

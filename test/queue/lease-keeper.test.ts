@@ -140,6 +140,18 @@ describe('the lease keeper', () => {
     await end()
   })
 
+  test('does not take a delivery for lost because of an older lease on it whose end is not confirmed', async () => {
+    const { clock, hand, lost, take, answerWith, end } = setup()
+    const [older] = take(1)
+    const [newer] = take(1)
+    answerWith(async ({ deliveries }) => ({ ...NOTHING_LOST, lostDeliveries: deliveries.slice(0, 1) }))
+    await clock.advance(10_000)
+    expect(lost).toEqual([1])
+    expect([older?.lost, newer?.lost]).toEqual([true, false])
+    expect(hand.size).toBe(2)
+    await end()
+  })
+
   test('does not take a delivery that was settled and claimed again meanwhile for lost', async () => {
     const { clock, hand, lost, take, answerWith, end } = setup()
     const [before] = take(1)

@@ -1,6 +1,7 @@
 import { defineEvents } from '../../src/event/define-events.ts'
 import { unchecked } from '../../src/event/standard-schema.ts'
 import { createOutbox, type Outbox } from '../../src/outbox.ts'
+import type { Clock } from '../../src/runtime/clock.ts'
 import { ManualClock } from '../../src/runtime/manual-clock.ts'
 import type { Random } from '../../src/runtime/random.ts'
 import type { OutboxStore } from '../../src/store/store.ts'
@@ -25,6 +26,8 @@ export interface MemoryOutbox {
 export interface MemoryOutboxOptions {
   readonly lanes?: number
   readonly random?: Random
+  /** Another process on the same tables, with a clock that follows theirs. */
+  readonly beside?: { readonly outbox: MemoryOutbox; readonly clock: Clock }
   /** Told of every store that a worker opens, before it is used. */
   readonly onOpen?: (store: MemoryStore) => void
 }
@@ -33,9 +36,10 @@ export function memoryOutbox({
   lanes = 0,
   random = noJitter,
   onOpen,
+  beside,
 }: MemoryOutboxOptions = {}): MemoryOutbox {
-  const clock = new ManualClock()
-  const tables = new MemoryTables(clock, lanes)
+  const clock = beside?.outbox.clock ?? new ManualClock()
+  const tables = beside?.outbox.tables ?? new MemoryTables(clock, lanes)
   const stores: MemoryStore[] = []
   const openWorker = (): MemoryStore => {
     const store = new MemoryStore(tables)
@@ -45,7 +49,7 @@ export function memoryOutbox({
   }
   // Only what a worker needs; publishing is tested on a database.
   const store = { openWorker, notifyWorkers: async () => {} } as unknown as OutboxStore<unknown>
-  const outbox = createOutbox({ store, events, clock, random })
+  const outbox = createOutbox({ store, events, clock: beside?.clock ?? clock, random })
   return { clock, tables, outbox, stores }
 }
 

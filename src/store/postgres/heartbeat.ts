@@ -38,7 +38,7 @@ const heartbeatSql = (schema: QuotedSchema): string => `
     returning l.subscription_id, l.lane
   ),
   held as materialized ( -- by primary key: a lease says PROCESSING, and to say so would let outbox_delivery_leased be read
-    select d.tid, d.version, w.subscription_id, w.lane, w.id
+    select d.tid, d.version, w.id, w.token
       from moment m
      cross join unnest($9::int[], $10::smallint[], $11::bigint[], $12::bigint[]) as w(subscription_id, lane, id, token)
      cross join lateral (
@@ -54,11 +54,11 @@ const heartbeatSql = (schema: QuotedSchema): string => `
      where d.ctid = any (array(select tid from tried where got))
     returning 1
   )
-  select 'lane', subscription_id, lane, null from lanes
+  select 'lane', subscription_id::text, lane::text from lanes
   union all
-  select case when got then 'delivery' else 'busy' end, subscription_id, lane, id from tried
+  select case when got then 'delivery' else 'busy' end, id::text, token::text from tried
   union all
-  select 'worker', count(*)::int, 0, null from alive`
+  select 'worker', count(*)::text, null from alive`
 
 /** Extends every lease in hand to one instant and tells which could not be. */
 export async function heartbeat(
@@ -83,18 +83,19 @@ export async function heartbeat(
   ]
   const rows = await withClient(pool, (client) => rawQuery(client, heartbeatSql(schema), values))
   const found = new Set(rows.map((row) => row.join('/')))
-  const isBusy = (delivery: ClaimedDelivery): boolean => found.has(`busy/${keyOf(delivery)}`)
+  const isBusy = (delivery: ClaimedDelivery): boolean => found.has(`busy/${leaseOf(delivery)}`)
   return {
     lostLanes: lanes
-      .filter(({ subscriptionId, lane }) => !found.has(`lane/${subscriptionId}/${lane}/`))
+      .filter(({ subscriptionId, lane }) => !found.has(`lane/${subscriptionId}/${lane}`))
       .map(({ subscriptionId, lane }) => ({ subscriptionId, lane })),
     lostDeliveries: deliveries.filter(
-      (delivery) => !found.has(`delivery/${keyOf(delivery)}`) && !isBusy(delivery),
+      (delivery) => !found.has(`delivery/${leaseOf(delivery)}`) && !isBusy(delivery),
     ),
     busyDeliveries: deliveries.filter(isBusy),
   }
 }
 
-function keyOf({ subscriptionId, lane, position }: ClaimedDelivery): string {
-  return `${subscriptionId}/${lane}/${position}`
+/** A token is of one claim, and so of one subscription. */
+function leaseOf({ position, lease }: ClaimedDelivery): string {
+  return `${position}/${lease.token}`
 }

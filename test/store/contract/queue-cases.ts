@@ -168,6 +168,21 @@ export const queueCases: readonly ContractCase[] = [
     },
   },
   {
+    name: 'of two leases on one delivery, an old one and the one it was claimed under since, a heartbeat tells the old as lost',
+    async run(harness) {
+      const store = harness.worker()
+      const sub = await join(store)
+      await harness.publish(['a'])
+      const [older] = await claim(store, sub, 'w1')
+      assert.ok(older)
+      await store.settle([settled(older, retryNow)])
+      const [newer] = await claim(store, sub, 'w1')
+      assert.ok(newer)
+      const { lostDeliveries } = await beat(store, sub, 'w1', [older, newer])
+      assert.deepEqual(lostDeliveries, [older])
+    },
+  },
+  {
     name: 'a crash charges nobody at first: the neighbours become suspects with their attempt back',
     async run(harness) {
       const store = harness.worker()
