@@ -19,6 +19,8 @@ interface Scenario {
   readonly failing: number
   /** How often a call to the store fails, half of them after it had its effect. */
   readonly cut: number
+  /** How often the database refuses to write a result down. */
+  readonly refusing: number
   /** How often a call to the store takes so long that leases run out. */
   readonly slow: number
   /** What happens to the first worker half-way. */
@@ -38,6 +40,7 @@ const scenario: fc.Arbitrary<Scenario> = fc.record({
   events: fc.integer({ min: 1, max: 60 }),
   failing: fc.constantFrom(0, 0.1, 0.4),
   cut: fc.constantFrom(0, 0, 0.03),
+  refusing: fc.constantFrom(0, 0, 0.1, 0.4),
   slow: fc.constantFrom(0, 0, 0.05, 0.2),
   fate: fc.constantFrom('none', 'stop', 'vanish', 'freeze'),
   frozenMs: fc.integer({ min: 100, max: 9_000 }),
@@ -153,6 +156,10 @@ class Simulation {
       if (when === 'after') await this.#clocks[index]?.untilRunning()
       const mayBeCut = operation !== 'assertReady' && operation !== 'register' && !this.#isQuiet
       if (mayBeCut && this.#random() < this.#given.cut / 2) throw new Error('connection cut')
+      const mayRefuse = operation === 'settle' && when === 'before' && !this.#isQuiet
+      if (mayRefuse && this.#random() < this.#given.refusing) {
+        throw Object.assign(new Error('refused'), { code: '23514' })
+      }
     }
   }
 
@@ -208,7 +215,8 @@ describe('U4 an ordered subscription', () => {
         await simulation.run()
         expect(simulation.referee.faults).toEqual([])
         // Lanes that a cut call took, or failed to give back, and those given up for lost lapse by themselves.
-        if (given.cut + given.slow === 0 && given.fate !== 'freeze') expect(simulation.kept()).toEqual([])
+        if (given.cut + given.slow + given.refusing === 0 && given.fate !== 'freeze')
+          expect(simulation.kept()).toEqual([])
       }),
       { numRuns: Number(process.env['SIMULATIONS'] ?? 200) },
     )
