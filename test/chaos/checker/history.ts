@@ -45,6 +45,8 @@ export interface History {
   readonly runs: readonly Run[]
   /** The runs of an event for a subscription, by time. */
   runsOf(subscription: string, eventId: string): readonly Run[]
+  /** The first run, for any subscription, of the event that has this number on its key. */
+  runByNumber(key: string, sequence: number): Run | undefined
   readonly setAside: ReadonlyMap<string, number>
   readonly left: ReadonlyMap<string, string>
   readonly faults: readonly FaultEntry[]
@@ -64,10 +66,12 @@ export function readHistory(lines: readonly Entry[]): History {
     entries.filter((entry): entry is Of<Kind> => entry.kind === kind)
   const runs = runsFrom(of('seen'), of('finished'), of('died'))
   const byPair = groupBy(runs, ({ subscription, eventId }) => pairOf(subscription, eventId))
+  const byNumber = groupBy(runs, ({ key, sequence }) => `${sequence}\n${key}`)
   return {
     published: publishedFrom(of('begun'), of('committing'), of('concluded'), runs),
     subscriptions: subscribedFrom(of('subscribed')),
     runs,
+    runByNumber: (key, sequence) => byNumber.get(`${sequence}\n${key}`)?.[0],
     runsOf: (subscription, eventId) => byPair.get(pairOf(subscription, eventId)) ?? [],
     setAside: new Map(of('setAside').map((e) => [pairOf(e.subscription, e.eventId), e.at])),
     left: new Map(of('left').map((e) => [pairOf(e.subscription, e.eventId), e.status])),

@@ -125,7 +125,7 @@ function sequenceGaps(history: History, subscription: Subscribed, places: readon
   return places.flatMap((place) => {
     const before = (place.run.sequence ?? 0) - 1
     if (before < first || numbers.has(before)) return []
-    const missing = history.runs.find(({ key, sequence }) => key === place.event.key && sequence === before)
+    const missing = history.runByNumber(place.event.key, before)
     const event = missing === undefined ? undefined : history.published.get(missing.eventId)
     const isOwed = event === undefined ? takesAll : isDue(subscription, event)
     return isOwed ? [finding(place, `number ${before} of its key never was seen`)] : []
