@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { untilActive } from '../store/contract/helpers.ts'
+import { definitionOf, untilActive } from '../store/contract/helpers.ts'
 import { column, one, refusal } from '../store/postgres/fixtures.ts'
 import { type Hazard, hazard, publish, replaceFunction } from './support.ts'
 
@@ -8,16 +8,7 @@ async function forgetWhileRegistering(h: Hazard): Promise<readonly string[]> {
   const { store, pool } = h.worker('registrar')
   await publish(h.db.pool, ['a', 'b'])
   const hold = pool.holdBefore(/^commit/)
-  const registering = store.register({
-    name: 'sub',
-    streams: null,
-    eventTypes: null,
-    orderBy: 'none',
-    lanes: 0,
-    onDead: 'block',
-    maxAttempts: 3,
-    startFrom: 'beginning',
-  })
+  const registering = store.register(definitionOf({ startFrom: 'beginning' }))
   await hold.reached
   const retention = await h.connect('retention')
   const forgetting = one(retention, 'select outbox_forget(array(select event_id from outbox_event))')

@@ -16,6 +16,18 @@ async function takeOver(trial: Trial, w1: Actor, w2: Actor) {
   return { stale, zombie, current }
 }
 
+/** One worker is in the middle of an event while the other does everything it finds. */
+async function runBesideAnother(trial: Trial): Promise<void> {
+  const [w1, w2] = [trial.actor('w1'), trial.actor('w2')]
+  await trial.subscribe()
+  await trial.publish('a')
+  const delivery = await w1.claimOne()
+  const run = w1.begin(delivery)
+  await w2.drain()
+  run.done()
+  await w1.settle(delivery, DONE)
+}
+
 export const leaseVariants: readonly Variant[] = [
   {
     name: 'settle does not ask for the token',
@@ -64,14 +76,7 @@ export const leaseVariants: readonly Variant[] = [
     async play(trial) {
       const now = new Date(Date.now() - HOUR_MS).toISOString()
       trial.rewrite(/locked_until = clock_timestamp\(\)/, `locked_until = '${now}'::timestamptz`)
-      const [w1, w2] = [trial.actor('w1'), trial.actor('w2')]
-      await trial.subscribe()
-      await trial.publish('a')
-      const delivery = await w1.claimOne()
-      const run = w1.begin(delivery)
-      await w2.drain()
-      run.done()
-      await w1.settle(delivery, DONE)
+      await runBesideAnother(trial)
     },
   },
   {
@@ -80,14 +85,7 @@ export const leaseVariants: readonly Variant[] = [
     caught: ['duplicate'],
     async play(trial) {
       trial.rewrite(/d\.locked_until < clock_timestamp\(\)/, 'true')
-      const [w1, w2] = [trial.actor('w1'), trial.actor('w2')]
-      await trial.subscribe()
-      await trial.publish('a')
-      const delivery = await w1.claimOne()
-      const run = w1.begin(delivery)
-      await w2.drain()
-      run.done()
-      await w1.settle(delivery, DONE)
+      await runBesideAnother(trial)
     },
   },
   {

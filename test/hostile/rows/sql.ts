@@ -6,7 +6,7 @@ import {
   postgresStore,
   rolesSql,
 } from '../../../src/store/postgres/index.ts'
-import { borne, type Group, invalid, type Refusal, refused, sqlRefused, wrong } from '../row.ts'
+import { borne, type Group, invalid, type Refusal, type Row, refused, sqlRefused, wrong } from '../row.ts'
 import { events } from '../scene.ts'
 
 const schemaOf = (does: string, says: string, schema: unknown): Refusal =>
@@ -97,39 +97,18 @@ const insert = (columns: string, values: string): string =>
 
 const row = (...values: readonly string[]): string => `(${values.join(', ')})`
 
+const flawed = (column: string, columns: string, ...values: readonly string[]): Row =>
+  sqlRefused(insert(columns, row(...values)), '23514', `an event cannot have this ${column}`)
+
 export const inserts: Group = {
   title: 'Plain SQL',
   rows: [
-    sqlRefused(
-      insert('', row("''", "'T'", "'a'", "'1'", "'{}'")),
-      '23514',
-      'an event cannot have this stream',
-    ),
-    sqlRefused(
-      insert('', row("'s'", "''", "'a'", "'1'", "'{}'")),
-      '23514',
-      'an event cannot have this event_type',
-    ),
-    sqlRefused(
-      insert('', row("repeat('s', 1001)", "'T'", "'a'", "'1'", "'{}'")),
-      '23514',
-      'an event cannot have this stream',
-    ),
-    sqlRefused(
-      insert('', row("'s'", "'T'", "'a'", "''", "'{}'")),
-      '23514',
-      'an event cannot have this aggregate_id',
-    ),
-    sqlRefused(
-      insert('', row("'s'", "'T'", "'a'", "repeat('1', 1021)", "'{}'")),
-      '23514',
-      'an event cannot have this aggregate_id',
-    ),
-    sqlRefused(
-      insert('', row("'s'", "'T'", "''", "'1'", "'{}'")),
-      '23514',
-      'an event cannot have this aggregate_type',
-    ),
+    flawed('stream', '', "''", "'T'", "'a'", "'1'", "'{}'"),
+    flawed('event_type', '', "'s'", "''", "'a'", "'1'", "'{}'"),
+    flawed('stream', '', "repeat('s', 1001)", "'T'", "'a'", "'1'", "'{}'"),
+    flawed('aggregate_id', '', "'s'", "'T'", "'a'", "''", "'{}'"),
+    flawed('aggregate_id', '', "'s'", "'T'", "'a'", "repeat('1', 1021)", "'{}'"),
+    flawed('aggregate_type', '', "'s'", "'T'", "''", "'1'", "'{}'"),
     sqlRefused(
       insert('', row("'s'", "'T'", "'a'", "'1'", 'null')),
       '23502',
@@ -150,21 +129,11 @@ export const inserts: Group = {
       '22P02',
       'invalid input syntax for type json',
     ),
-    sqlRefused(
-      insert(', headers', row("'s'", "'T'", "'a'", "'1'", "'{}'", "'[]'")),
-      '23514',
-      'an event cannot have this headers',
-    ),
-    sqlRefused(
-      insert(', schema_version', row("'s'", "'T'", "'a'", "'1'", "'{}'", '0')),
-      '23514',
-      'an event cannot have this schema_version',
-    ),
-    sqlRefused(
-      insert(', ordering_key', row("'s'", "'T'", "'a'", "'1'", "'{}'", "repeat('k', 2031)")),
-      '23514',
-      'an event cannot have this ordering_key',
-    ),
+    flawed('stream', '', "'s' || chr(31)", "'T'", "'a'", "'1'", "'{}'"),
+    flawed('ordering_key', ', ordering_key', "'s'", "'T'", "'a'", "'1'", "'{}'", "'k' || chr(31)"),
+    flawed('headers', ', headers', "'s'", "'T'", "'a'", "'1'", "'{}'", "'[]'"),
+    flawed('schema_version', ', schema_version', "'s'", "'T'", "'a'", "'1'", "'{}'", '0'),
+    flawed('ordering_key', ', ordering_key', "'s'", "'T'", "'a'", "'1'", "'{}'", "repeat('k', 2031)"),
     sqlRefused(
       insert(', event_id', row("'s'", "'T'", "'a'", "'1'", "'{}'", "'x'")),
       '22P02',

@@ -6,13 +6,10 @@ import { eventually } from '../../support/program.ts'
 
 export const LEASE_MS = 60_000
 
-/** Registers a subscription and takes it through joining. */
-export async function join(
-  store: WorkerStore,
-  overrides: Partial<SubscriptionDefinition> = {},
-): Promise<RegisteredSubscription> {
+/** The subscription of most tests: to everything, from now on, unordered or in four lanes. */
+export function definitionOf(overrides: Partial<SubscriptionDefinition> = {}): SubscriptionDefinition {
   const orderBy = overrides.orderBy ?? 'none'
-  const registered = await store.register({
+  return {
     name: 'sub',
     streams: null,
     eventTypes: null,
@@ -22,7 +19,15 @@ export async function join(
     maxAttempts: 3,
     startFrom: 'now',
     ...overrides,
-  })
+  }
+}
+
+/** Registers a subscription and takes it through joining. */
+export async function join(
+  store: WorkerStore,
+  overrides: Partial<SubscriptionDefinition> = {},
+): Promise<RegisteredSubscription> {
+  const registered = await store.register(definitionOf(overrides))
   await untilActive(store)
   const [active] = await store.subscriptions([registered.id])
   if (active === undefined) throw new Error('the subscription vanished')

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import type { ContractCase } from './harness.ts'
-import { aggregates, claim, DONE, join, settled, untilActive } from './helpers.ts'
+import { aggregates, claim, DONE, definitionOf, join, settled, untilActive } from './helpers.ts'
 
 /** What every store promises of registering subscriptions. */
 export const subscriptionCases: readonly ContractCase[] = [
@@ -32,16 +32,7 @@ export const subscriptionCases: readonly ContractCase[] = [
     async run(harness) {
       const store = harness.worker()
       const open = await harness.publishOpen(['open'])
-      const registered = await store.register({
-        name: 'sub',
-        streams: null,
-        eventTypes: null,
-        orderBy: 'none',
-        lanes: 0,
-        onDead: 'block',
-        maxAttempts: 3,
-        startFrom: 'now',
-      })
+      const registered = await store.register(definitionOf())
       assert.deepEqual(await store.advanceJoining(), ['sub'], 'it waits for the transaction')
       await open.commit()
       await untilActive(store)
@@ -96,16 +87,7 @@ export const subscriptionCases: readonly ContractCase[] = [
         const claimed = await claim(store, sub, 'w')
         await store.settle(claimed.map((delivery) => settled(delivery, DONE)))
       }
-      await store.register({
-        name: 'sub',
-        streams: null,
-        eventTypes: null,
-        orderBy: 'none',
-        lanes: 0,
-        onDead: 'block',
-        maxAttempts: 3,
-        startFrom: 'now',
-      })
+      await store.register(definitionOf())
       await open.commit()
       await untilActive(store)
       assert.deepEqual(aggregates(await claim(store, sub, 'w')), ['late'])

@@ -1,9 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { systemClock } from '../../../src/runtime/clock.ts'
 import { PostgresWorkerStore } from '../../../src/store/postgres/worker-store.ts'
-import type { SubscriptionDefinition } from '../../../src/store/subscription-store.ts'
 import { eventually } from '../../support/program.ts'
-import { aggregates, claim, claimLanes, takeLanes } from '../contract/helpers.ts'
+import { aggregates, claim, claimLanes, definitionOf, takeLanes } from '../contract/helpers.ts'
 import { createOutboxDatabase, insertEvent, inTransaction, type OutboxDatabase, one } from './fixtures.ts'
 
 // A dump that is restored on another server brings the transaction ids of the old one, which the new one will not come
@@ -18,18 +17,6 @@ beforeEach(async () => {
 })
 afterEach(async () => {
   await db.drop()
-})
-
-const definition = (overrides: Partial<SubscriptionDefinition> = {}): SubscriptionDefinition => ({
-  name: 'sub',
-  streams: null,
-  eventTypes: null,
-  orderBy: 'none',
-  lanes: 0,
-  onDead: 'block',
-  maxAttempts: 3,
-  startFrom: 'now',
-  ...overrides,
 })
 
 const AHEAD = 1_000_000_000_000
@@ -56,7 +43,7 @@ const untilJoined = (): Promise<void> =>
 
 describe('after a restore on another server', () => {
   test('every event that was pending is delivered, and so is what is published then', async () => {
-    const sub = await store.register(definition())
+    const sub = await store.register(definitionOf())
     await untilJoined()
     await insertEvent(db.pool, { aggregateId: 'before' })
 
@@ -70,7 +57,7 @@ describe('after a restore on another server', () => {
     const publisher = await db.pool.connect()
     await publisher.query('begin')
     await insertEvent(publisher, { aggregateId: 'missed by its trigger' })
-    const sub = await store.register(definition())
+    const sub = await store.register(definitionOf())
     await store.advanceJoining()
     await publisher.query('commit')
     publisher.release()
@@ -82,13 +69,13 @@ describe('after a restore on another server', () => {
   })
 
   test('an ordered subscription that is being widened is served on, old events before new ones', async () => {
-    const sub = await store.register(definition({ eventTypes: ['Old'], orderBy: 'aggregate', lanes: 1 }))
+    const sub = await store.register(definitionOf({ eventTypes: ['Old'], orderBy: 'aggregate', lanes: 1 }))
     await untilJoined()
     const lanes = await takeLanes(store, sub, 'w')
     const old = await db.pool.connect()
     await old.query('begin; select pg_current_xact_id()')
     await insertEvent(db.pool, { type: 'Old', orderingKey: 'k', aggregateId: 'before' })
-    await store.register(definition({ eventTypes: ['Old', 'New'], orderBy: 'aggregate', lanes: 1 }))
+    await store.register(definitionOf({ eventTypes: ['Old', 'New'], orderBy: 'aggregate', lanes: 1 }))
 
     await restore()
     await insertEvent(db.pool, { type: 'New', orderingKey: 'k', aggregateId: 'after' })
@@ -110,7 +97,7 @@ describe('after a restore on another server', () => {
     const startFrom = await one<Date>(db.pool, `select now() - interval '1 minute'`)
     await insertEvent(db.pool, { aggregateId: 'new' })
 
-    const sub = await store.register(definition({ startFrom }))
+    const sub = await store.register(definitionOf({ startFrom }))
     await untilJoined()
 
     expect(aggregates(await claim(store, sub, 'w'))).toEqual(['new'])
@@ -119,8 +106,8 @@ describe('after a restore on another server', () => {
   test('one from now on takes none of them, and one from the beginning takes all', async () => {
     await insertEvent(db.pool, { aggregateId: 'old' })
     await restore()
-    const now = await store.register(definition({ name: 'now' }))
-    const all = await store.register(definition({ name: 'all', startFrom: 'beginning' }))
+    const now = await store.register(definitionOf({ name: 'now' }))
+    const all = await store.register(definitionOf({ name: 'all', startFrom: 'beginning' }))
     await untilJoined()
 
     expect(await claim(store, now, 'w')).toEqual([])

@@ -5,7 +5,7 @@ import { postgresStore } from '../../../src/store/postgres/index.ts'
 import { PostgresWorkerStore } from '../../../src/store/postgres/worker-store.ts'
 import type { RetireReport } from '../../../src/store/subscription-store.ts'
 import { eventually } from '../../support/program.ts'
-import { claim, DONE, join, settled } from '../contract/helpers.ts'
+import { claim, DONE, definitionOf, join, settled } from '../contract/helpers.ts'
 import { column, createOutboxDatabase, insertEvent, type OutboxDatabase, one, refusal } from './fixtures.ts'
 
 let db: OutboxDatabase
@@ -65,7 +65,7 @@ describe('retiring a subscription of which somebody has a delivery locked', () =
   test('keeps nobody from registering meanwhile', async () => {
     await scene()
     await retire()
-    expect(await worker.register(definition('next'))).toMatchObject({ name: 'next' })
+    expect(await worker.register(definitionOf({ name: 'next' }))).toMatchObject({ name: 'next' })
   })
 
   test('leaves one that is completed by the transaction that has it locked DONE', async () => {
@@ -103,7 +103,7 @@ describe('retiring a subscription of which somebody has a delivery locked', () =
       message: expect.stringContaining('"sub" was not retired, and nothing was changed'),
     })
     expect(await one(db.pool, 'select state from outbox_subscription')).toBe('active')
-    expect(await worker.register(definition('next'))).toMatchObject({ name: 'next' })
+    expect(await worker.register(definitionOf({ name: 'next' }))).toMatchObject({ name: 'next' })
   })
 })
 
@@ -117,16 +117,3 @@ test('forgetting an event gives up soon where its delivery is locked', async () 
   const forgetting = db.pool.query('select outbox_forget(array(select event_id from outbox_event))')
   expect(await refusal(forgetting)).toBe('55P03')
 })
-
-function definition(name: string): Parameters<PostgresWorkerStore['register']>[0] {
-  return {
-    name,
-    streams: null,
-    eventTypes: null,
-    orderBy: 'none',
-    lanes: 0,
-    onDead: 'block',
-    maxAttempts: 3,
-    startFrom: 'now',
-  }
-}
