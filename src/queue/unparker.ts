@@ -56,9 +56,11 @@ export class Unparker {
       return
     }
     if (!wasHeld) return
-    const last = this.#portions.get(key) ?? FIRST_PORTION / 2
-    if (this.#parts.countInHand(key) > last / 2) return
-    this.#waiting.set(key, { lane, key, most: Math.min(last * 2, LARGEST_PORTION) })
+    const last = this.#portions.get(key)
+    // What is in hand is of the last portion, and the rest of it asks for more. Before the first it may be anything.
+    if (last !== undefined && this.#parts.countInHand(key) > last / 2) return
+    const most = last === undefined ? FIRST_PORTION : Math.min(last * 2, LARGEST_PORTION)
+    this.#waiting.set(key, { lane, key, most })
   }
 
   /** Resolves when nothing is under way. */
