@@ -2,7 +2,7 @@ import { type DrainContender, measureDrain } from '../support/measure-drain.ts'
 import { type Bar, bar, type Results } from '../support/results.ts'
 import type { Scenario } from '../support/scenario.ts'
 
-const OURS = { batchSize: 3_000, concurrency: 100 }
+const OURS = { batchSize: 1_000, concurrency: 100 }
 
 /** Commitpost without order, as it takes part in the drains. */
 export const UNORDERED: DrainContender = {

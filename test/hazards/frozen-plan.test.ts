@@ -98,7 +98,7 @@ describe('a plan made while the tables were empty', () => {
     await loaded.h[Symbol.asyncDispose]()
   })
 
-  test('is never made: no statement of a worker has a name', async () => {
+  test('is never made in a session that others use too: no statement of a worker has a name there', async () => {
     const { worker } = loaded
     const sub = await join(worker.store, { name: 'unordered' })
     const [first, second] = await claim(worker.store, sub, 'w2', 2)

@@ -75,7 +75,10 @@ export const leaseVariants: readonly Variant[] = [
     caught: ['duplicate'],
     async play(trial) {
       const now = new Date(Date.now() - HOUR_MS).toISOString()
-      trial.rewrite(/locked_until = clock_timestamp\(\)/, `locked_until = '${now}'::timestamptz`)
+      trial.rewrite(
+        /clock_timestamp\(\)(?= \+ \$4 \* interval '1 millisecond' as until)/,
+        `'${now}'::timestamptz`,
+      )
       await runBesideAnother(trial)
     },
   },

@@ -1,5 +1,5 @@
 import type { LaneClaimRequest, LaneDelivery } from '../queue-store.ts'
-import { type PgPool, rawQuery, withClient } from './client.ts'
+import { keptQuery, type PgPool, withClient } from './client.ts'
 import { RETURNING_CLAIMED, selectClaimed, toDeliveries } from './event-row.ts'
 import { FRESH_POSITION } from './fresh-position.ts'
 import { type QuotedSchema, sequenceName } from './identifiers.ts'
@@ -16,7 +16,9 @@ const claimFreshLanesSql = (schema: QuotedSchema): string => `
       from ${schema}.outbox_subscription s
      where s.id = $1 and s.paused_at is null and (s.state = 'active' or s.served_to is not null)
   ),
-  lease as materialized (select nextval(${sequenceName(schema, 'outbox_lease_token')}) as token),
+  lease as materialized (
+    select nextval(${sequenceName(schema, 'outbox_lease_token')}) as token, clock_timestamp() as since
+  ),
   mine as materialized (${ownedLanes(schema, { worker: '$2', lanes: '$4', epochs: '$5' })}),
   held as materialized (
     select (select served_to from open) is not null or exists (
@@ -46,8 +48,8 @@ const claimFreshLanesSql = (schema: QuotedSchema): string => `
   ),
   claimed as (
     update ${schema}.outbox_delivery d
-       set status = 'PROCESSING', attempt_count = d.attempt_count + 1, last_attempt_at = clock_timestamp(),
-           updated_at = clock_timestamp(), locked_by = $2, locked_until = ${LEASE_OF_LANES},
+       set status = 'PROCESSING', attempt_count = d.attempt_count + 1, last_attempt_at = (select since from lease),
+           updated_at = (select since from lease), locked_by = $2, locked_until = ${LEASE_OF_LANES},
            lease_token = (select token from lease)
      where d.ctid = any ((select rows from fresh)::tid[]) and (select is_seen from whole)
     returning ${RETURNING_CLAIMED}, false as was_held
@@ -78,7 +80,9 @@ export async function claimFreshLanes(
     bound.position,
     bound.generation,
   ]
-  const rows = await withClient(pool, (client) => rawQuery(client, claimFreshLanesSql(schema), values))
+  const rows = await withClient(pool, (client) =>
+    keptQuery(client, 'claim_fresh_lanes', claimFreshLanesSql(schema), values),
+  )
   if (rows[0]?.[0] === null) return null
   return toDeliveries(rows, subscriptionId, workerId)
 }

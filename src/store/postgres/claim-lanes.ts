@@ -1,5 +1,5 @@
 import type { LaneClaimRequest, LaneDelivery } from '../queue-store.ts'
-import { type PgPool, rawQuery, withClient } from './client.ts'
+import { keptQuery, type PgPool, withClient } from './client.ts'
 import { RETURNING_CLAIMED, selectClaimed, toDeliveries } from './event-row.ts'
 import { FRESH_POSITION } from './fresh-position.ts'
 import { type QuotedSchema, sequenceName } from './identifiers.ts'
@@ -98,7 +98,9 @@ const claimLanesSql = (schema: QuotedSchema): string => `
       from ${schema}.outbox_subscription s
      where s.id = $1 and s.paused_at is null and (s.state = 'active' or s.served_to is not null)
   ),
-  lease as materialized (select nextval(${sequenceName(schema, 'outbox_lease_token')}) as token),
+  lease as materialized (
+    select nextval(${sequenceName(schema, 'outbox_lease_token')}) as token, clock_timestamp() as since
+  ),
   mine as materialized (${ownedLanes(schema, { worker: '$2', lanes: '$4', epochs: '$5' })}),
   due as materialized (${dueRows(schema)}),
   due_first as materialized (select * from due where not blocked limit $9),
@@ -113,7 +115,7 @@ const claimLanesSql = (schema: QuotedSchema): string => `
   updated as (
     update ${schema}.outbox_delivery d
        set status = 'PROCESSING', held = false, next_retry_at = null, attempt_count = d.attempt_count + 1,
-           last_attempt_at = clock_timestamp(), updated_at = clock_timestamp(), locked_by = $2,
+           last_attempt_at = (select since from lease), updated_at = (select since from lease), locked_by = $2,
            locked_until = ${LEASE_OF_LANES},
            lease_token = (select token from lease)
      where d.ctid = any (array(${takenRows}))
@@ -173,7 +175,9 @@ export async function claimLanes(
       Math.min(left, duePlaces),
       stopped,
     ]
-    const rows = await withClient(pool, (client) => rawQuery(client, claimLanesSql(schema), values))
+    const rows = await withClient(pool, (client) =>
+      keptQuery(client, 'claim_lanes', claimLanesSql(schema), values),
+    )
     const [packed, note] = rows[0] ?? []
     if (typeof packed === 'string') {
       taken.push(...toDeliveries(rows, subscriptionId, workerId))

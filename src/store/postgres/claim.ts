@@ -1,6 +1,6 @@
 import type { ClaimedDelivery } from '../../delivery/delivery.ts'
 import type { ClaimRequest } from '../queue-store.ts'
-import { type PgPool, rawQuery, withClient } from './client.ts'
+import { keptQuery, type PgPool, withClient } from './client.ts'
 import { RETURNING_CLAIMED, selectClaimed, toDeliveries } from './event-row.ts'
 import { FRESH_POSITION } from './fresh-position.ts'
 import { type QuotedSchema, sequenceName } from './identifiers.ts'
@@ -25,7 +25,10 @@ const claimSql = (schema: QuotedSchema): string => `
       from ${schema}.outbox_subscription s
      where s.id = $1 and s.paused_at is null and s.state <> 'retired'
   ),
-  lease as materialized (select nextval(${sequenceName(schema, 'outbox_lease_token')}) as token),
+  lease as materialized (
+    select nextval(${sequenceName(schema, 'outbox_lease_token')}) as token, clock_timestamp() as since,
+           clock_timestamp() + $4 * interval '1 millisecond' as until
+  ),
   due as materialized (${dueRows(schema, '$7')}),
   fresh as materialized (
     select array(
@@ -47,9 +50,8 @@ const claimSql = (schema: QuotedSchema): string => `
   claimed as (
     update ${schema}.outbox_delivery d
        set status = 'PROCESSING', held = false, next_retry_at = null, attempt_count = d.attempt_count + 1,
-           last_attempt_at = clock_timestamp(), updated_at = clock_timestamp(), locked_by = $2,
-           locked_until = clock_timestamp() + $4 * interval '1 millisecond',
-           lease_token = (select token from lease)
+           last_attempt_at = (select since from lease), updated_at = (select since from lease), locked_by = $2,
+           locked_until = (select until from lease), lease_token = (select token from lease)
      where d.ctid = any ((select rows from due) || (select rows from fresh) || (select rows from more))
     returning ${RETURNING_CLAIMED}, false as was_held
   )
@@ -65,7 +67,7 @@ export async function claim(
 ): Promise<readonly ClaimedDelivery[]> {
   const { subscriptionId, workerId, limit, leaseMs } = request
   const rows = await withClient(pool, (client) =>
-    rawQuery(client, claimSql(schema), [
+    keptQuery(client, 'claim', claimSql(schema), [
       subscriptionId,
       workerId,
       limit,

@@ -10,6 +10,8 @@ export interface PgQueryConfig {
   readonly values: unknown[]
   readonly rowMode: 'array'
   readonly types: { getTypeParser(): (value: string) => string }
+  /** Under this name the session keeps the statement, parsed and planned. */
+  readonly name?: string
 }
 
 /** What a `pg` query resolves with, as far as it is used here. */
@@ -46,13 +48,43 @@ export function isPool(value: unknown): value is PgPool {
 // Rows are mapped by hand: parsing every column to Date and JSON by default costs more than the rest of a claim.
 const RAW_TYPES = { getTypeParser: () => (value: string) => value }
 
-/** Runs one statement and returns its rows as raw text. Unnamed on purpose: a plan is never frozen. */
+/** Runs one statement and returns its rows as raw text. Unnamed on purpose: its plan is never frozen. */
 export async function rawQuery(
   client: PgClient,
   text: string,
   values: readonly unknown[],
 ): Promise<readonly RawRow[]> {
   const result = await client.query({ text, values: [...values], rowMode: 'array', types: RAW_TYPES })
+  return result.rows
+}
+
+const keepers = new WeakSet<PgClient>()
+
+/** From now on this client's session keeps what `keptQuery` runs. Only sound where the session is this client's alone. */
+export function letKeep(client: PgClient): void {
+  keepers.add(client)
+}
+
+/**
+ * Runs a statement that is run again and again. To parse and plan it takes the server longer than to execute it for a few
+ * events, so a session that may keep it does that once. Only for statements that no plan can spoil: see PLANNING in
+ * session-settings.ts. One name stands for one text.
+ */
+export async function keptQuery(
+  client: PgClient,
+  name: string,
+  text: string,
+  values: readonly unknown[],
+): Promise<readonly RawRow[]> {
+  if (!keepers.has(client)) return rawQuery(client, text, values)
+  const kept = `commitpost_${name}`
+  const result = await client.query({
+    text,
+    values: [...values],
+    rowMode: 'array',
+    types: RAW_TYPES,
+    name: kept,
+  })
   return result.rows
 }
 

@@ -1,5 +1,5 @@
 import type { Clock } from '../../runtime/clock.ts'
-import { type PgPool, rawQuery, withClient } from './client.ts'
+import { keptQuery, type PgPool, withClient } from './client.ts'
 import { FRESH_POSITION } from './fresh-position.ts'
 import type { QuotedSchema } from './identifiers.ts'
 
@@ -89,11 +89,11 @@ export class LowWater {
       if (this.#proposal !== null) {
         const { position, xid } = this.#proposal
         const values = [this.#subscriptionId, position, this.#bound.position, this.#bound.generation, xid]
-        const [decided] = await rawQuery(client, decideSql(this.#schema), values)
+        const [decided] = await keptQuery(client, 'decide', decideSql(this.#schema), values)
         if (decided === undefined) return
         this.#bound = { generation: Number(decided[0]), position: decided[1] as string }
       }
-      const [proposed] = await rawQuery(client, proposeSql(this.#schema), [])
+      const [proposed] = await keptQuery(client, 'propose', proposeSql(this.#schema), [])
       this.#proposal = { position: proposed?.[0] as string, xid: proposed?.[1] as string }
     })
   }

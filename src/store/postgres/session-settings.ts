@@ -2,6 +2,7 @@ import { property } from '../../runtime/property.ts'
 import {
   BEGIN,
   isStatementError,
+  letKeep,
   type PgPool,
   type PgPoolClient,
   type PgQueryConfig,
@@ -30,6 +31,15 @@ const NEEDED = new Map<string, string>([
   ...TIMEOUTS.map((name) => [name, String(SHORTEST_TIMEOUT_MS)] as const),
 ])
 
+// What is planned once and kept may have been planned while the tables were empty. These leave the planner no way that is
+// good then and ruinous later: each of our look-ups has one index to go by.
+const PLANNING = [
+  'set session plan_cache_mode = force_generic_plan',
+  'set session enable_seqscan = off',
+  'set session enable_bitmapscan = off',
+  'set session jit = off',
+]
+
 const list = (texts: readonly string[]): string => texts.map(quoteLiteral).join(', ')
 
 const unfitSql = `
@@ -46,8 +56,9 @@ const setSql = (scope: 'session' | 'local', name: string): string =>
 
 /**
  * A pool whose connections work as a worker needs, whatever their role has set. Each is asked once, when it is new.
- * Nearly always there is nothing to do. Otherwise a connection of the worker's own (`own`) that leads straight to the
- * server is set for good; one through a pooler, or one that others use too, has it said with every transaction.
+ * A connection of the worker's own (`own`) that leads straight to the server is set for good, and keeps statements. One
+ * through a pooler, or one that others use too, is left as it is: where it is not fit, every transaction says what it
+ * needs, which is rare.
  */
 export function withSessionSettings(pool: PgPool, own: boolean): PgPool {
   const known = new WeakMap<object, PgPoolClient>()
@@ -72,11 +83,12 @@ export function withSessionSettings(pool: PgPool, own: boolean): PgPool {
 async function makeFit(client: PgPoolClient, own: boolean): Promise<PgPoolClient> {
   const rows = await rawQuery(client, unfitSql, [])
   const unfit = rows.flatMap(([, name]) => (name === null || name === undefined ? [] : [name]))
-  if (unfit.length === 0) return client
   if (own && String(property(client, 'processID')) === rows[0]?.[0]) {
-    await client.query(unfit.map((name) => setSql('session', name)).join('; '))
+    await client.query([...unfit.map((name) => setSql('session', name)), ...PLANNING].join('; '))
+    letKeep(client)
     return client
   }
+  if (unfit.length === 0) return client
   const timeouts = unfit.filter((name) => TIMEOUTS.includes(name))
   return new TransactionalClient(client, [BEGIN, ...timeouts.map((name) => setSql('local', name))].join('; '))
 }

@@ -1,5 +1,5 @@
 import { sqlState } from '../../runtime/sql-state.ts'
-import { type PgClient, type RawRow, rawQuery } from './client.ts'
+import { keptQuery, type PgClient, type RawRow, rawQuery } from './client.ts'
 import type { QuotedSchema } from './identifiers.ts'
 import { tryLock } from './lane-sql.ts'
 
@@ -12,7 +12,7 @@ const LOCK_NOT_AVAILABLE = '55P03'
 // settles nothing.
 const leased = `d.subscription_id = $1 and d.lease_token = $2 and d.id = any ($3::bigint[]) and d.status = 'PROCESSING'`
 
-const done = `status = 'DONE', processed_at = clock_timestamp(), updated_at = clock_timestamp(), suspect = false,
+const done = `status = 'DONE', processed_at = (select clock_timestamp()), updated_at = (select clock_timestamp()), suspect = false,
          locked_by = null, locked_until = null, lease_token = null`
 
 // The time-out is set by the statement itself, for its own transaction: it costs no round trip and leaves nothing in a
@@ -64,7 +64,7 @@ export async function settleDone(
 ): Promise<DoneReport> {
   if (request.wasLocked) return settleFree(client, schema, request)
   try {
-    const rows = await rawQuery(client, settleDoneSql(schema), valuesOf(request))
+    const rows = await keptQuery(client, 'settle_done', settleDoneSql(schema), valuesOf(request))
     return { settled: positionsOf(rows), busy: NONE }
   } catch (error) {
     if (sqlState(error) !== LOCK_NOT_AVAILABLE) throw error
