@@ -86,17 +86,19 @@ function occurredAtOf(given: GivenEvent, problems: EventProblem[]): Date | null 
 /** The named details over the given headers over the ambient ones; what is undefined counts as not given. */
 function headersOf(given: GivenEvent, parts: BuildParts, problems: EventProblem[]): EventHeaders {
   const { traceparent, tracestate, correlationId, causationId } = given
-  const named = { traceparent, tracestate, correlationId, causationId }
-  const layers: readonly object[] = [
-    ambientHeaders(parts, problems),
-    recordOf('headers', given.headers ?? {}, problems),
-    named,
-  ]
-  const merged = new Map(
-    layers.flatMap((layer) => Object.entries(layer)).filter(([, value]) => value !== undefined),
-  )
+  const merged = new Map<string, unknown>()
+  add(merged, ambientHeaders(parts, problems))
+  if (given.headers !== undefined) add(merged, recordOf('headers', given.headers ?? {}, problems))
+  add(merged, { traceparent, tracestate, correlationId, causationId })
+  if (merged.size === 0) return NO_HEADERS
   dropBrokenTrace(merged)
-  return Object.fromEntries(merged)
+  return Object.fromEntries(merged) as EventHeaders
+}
+
+const NO_HEADERS: EventHeaders = Object.freeze({})
+
+function add(merged: Map<string, unknown>, layer: object): void {
+  for (const [name, value] of Object.entries(layer)) if (value !== undefined) merged.set(name, value)
 }
 
 function ambientHeaders(parts: BuildParts, problems: EventProblem[]): object {

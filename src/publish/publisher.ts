@@ -66,13 +66,13 @@ export function createPublisher<C extends Catalogue, Tx>(options: PublisherOptio
   }
   return {
     publish: async (tx, name, input) => {
-      assertTransactionHandle(tx, 'publish', publishCall(tx, name))
+      assertTransactionHandle(tx, 'publish', () => publishCall(tx, name))
       const { event, onDuplicate } = await buildOne(parts, name, input)
       await write(tx, [event], onDuplicate)
       return event.eventId
     },
     publishAll: async (tx, inputs, given = {}) => {
-      assertTransactionHandle(tx, 'publishAll', 'outbox.publishAll(tx, [ … ])')
+      assertTransactionHandle(tx, 'publishAll', () => 'outbox.publishAll(tx, [ … ])')
       refuseProblems('publishAll', batchProblems(inputs, given))
       if (inputs.length === 0) return []
       const onDuplicate = given.onDuplicate ?? 'error'

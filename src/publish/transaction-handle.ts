@@ -4,10 +4,10 @@ import { property } from '../runtime/property.ts'
 /**
  * Refuses what is certainly no transaction, before anything is written. A pool is the classic mistake: it has `query`
  * too, but every call may run on another connection, outside the caller's transaction. The other one is to leave the
- * transaction out; `call` is how the call should have looked.
+ * transaction out; `call` tells how the call should have looked.
  */
-export function assertTransactionHandle(tx: unknown, operation: string, call: string): void {
-  if (!isObject(tx) || Array.isArray(tx)) throw new NotInTransactionError(operation, { call })
+export function assertTransactionHandle(tx: unknown, operation: string, call: () => string): void {
+  if (!isObject(tx) || Array.isArray(tx)) throw new NotInTransactionError(operation, { call: call() })
   if (isPool(tx)) throw new NotInTransactionError(operation)
 }
 

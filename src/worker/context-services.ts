@@ -59,7 +59,7 @@ async function assertTransaction(
   operation: string,
   call: string,
 ): Promise<void> {
-  assertTransactionHandle(tx, operation, call)
+  assertTransactionHandle(tx, operation, () => call)
   await store.assertInTransaction(tx, operation)
 }
 
