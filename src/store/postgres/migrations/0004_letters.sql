@@ -70,6 +70,7 @@ create trigger outbox_dead_letter_described before insert on {schema}.outbox_dea
 create index outbox_dead_letter_subscription on {schema}.outbox_dead_letter (subscription, id);
 create index outbox_dead_letter_stream on {schema}.outbox_dead_letter (stream, id);
 create index outbox_dead_letter_code on {schema}.outbox_dead_letter (error_code, id);
+create index outbox_dead_letter_why on {schema}.outbox_dead_letter (reason, id);
 create index outbox_dead_letter_aggregate on {schema}.outbox_dead_letter (aggregate_type, aggregate_id, id);
 create index outbox_dead_letter_fingerprint on {schema}.outbox_dead_letter (fingerprint, id);
 -- All that grouping the open ones reads, so that it does not read their payloads.
