@@ -127,13 +127,16 @@ export function choice<Choice extends string>(
   return { placeholder, summary, read }
 }
 
-const ISO_TIME = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d)?)?$/
+const ISO_DATE = /^\d{4}-\d\d-\d\d$/
+const ISO_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d)?$/
 
-/** A time as ISO 8601 writes it, or how long ago it was: 24h. */
+/** A time as ISO 8601 writes it, in the machine's zone unless it names one, or how long ago it was: 24h. */
 export function pointInTime(placeholder: string, summary: Localized): OptionSpec<Date | undefined> {
   const read: OptionSpec<Date | undefined>['read'] = (given, name, messages) => {
     if (given === undefined) return { ok: true, value: undefined }
-    const ms = ISO_TIME.test(given) ? Date.parse(given) : Date.now() - agoMs(given)
+    // A date alone would be taken for one of UTC.
+    const time = ISO_DATE.test(given) ? `${given}T00:00` : given
+    const ms = ISO_TIME.test(time) ? Date.parse(time) : Date.now() - agoMs(given)
     if (Number.isFinite(ms)) return { ok: true, value: new Date(ms) }
     return { ok: false, problem: messages.care.mustBeTime(name, given) }
   }

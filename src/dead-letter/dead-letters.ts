@@ -148,6 +148,8 @@ function readingOf(
   }
 }
 
+const OPTION_NAMES: readonly (keyof PurgeOptions)[] = ['olderThan', 'subscription']
+
 /** A hundred years: longer than any database has kept anything, and short enough for its clock. */
 const LONGEST_AGE_MS = 36_525 * 86_400_000
 
@@ -157,7 +159,7 @@ function purgeProblems(options: unknown): readonly (string | null)[] {
   const problem = durationProblem(olderThan)
   const isTooLong = problem === null && parseDuration(olderThan as Duration) > LONGEST_AGE_MS
   return [
-    ...unknownOptionProblems(options, ['olderThan', 'subscription']),
+    ...unknownOptionProblems(options, OPTION_NAMES),
     problem === null ? null : `olderThan ${problem}`,
     isTooLong ? 'olderThan must be at most 100 years' : null,
     storedTextProblem('subscription', subscription),

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { ClaimedDelivery } from '../../../src/delivery/delivery.ts'
 import { systemClock } from '../../../src/runtime/clock.ts'
@@ -180,7 +179,7 @@ describe('a worker', () => {
 describe('an operator', () => {
   withDatabase()
 
-  test('reads, retries, resolves, amends, purges, pauses and retires', async () => {
+  test('reads, retries, resolves, pauses and retires', async () => {
     await subscribe(db)
     const letters: string[] = []
     for (let n = 0; n < 2; n += 1) {
@@ -194,13 +193,9 @@ describe('an operator', () => {
     expect(await store.subscriptionStatuses()).toMatchObject([
       { paused: true, counts: { PENDING: 1, DEAD: 1 } },
     ])
-    const amended = await makeDead(db, { eventId: await insertEvent(db.pool) })
-    const request = { eventId: randomUUID(), payloadJson: '{}', schemaVersion: null, operator: 'kim', note: null }
-    await store.amendDeadLetter(amended.letterId, request)
-    await store.purgeDeadLetters({ olderThanMs: 0, subscription: null, operator: 'kim', note: null })
     await store.retireSubscription('sub', { operator: 'kim', note: null, discard: true, force: false })
     const acts = await column(db.pool, 'select action from outbox_operator_log order by id')
-    expect(acts).toEqual(['retry', 'resolve', 'pause', 'amend', 'purge', 'retire'])
+    expect(acts).toEqual(['retry', 'resolve', 'pause', 'retire'])
   })
 })
 
@@ -212,8 +207,6 @@ describe('a viewer', () => {
     await makeDead(db, { eventId: await insertEvent(db.pool) })
     const store = postgresStore({ pool: db.as.viewer, schema: db.schema })
     expect(await store.listDeadLetters({})).toHaveLength(1)
-    expect(await store.groupDeadLetters({})).toHaveLength(1)
-    expect(await store.blockedKeys({})).toEqual([])
     expect(await store.subscriptionStatuses()).toHaveLength(1)
     expect(await store.countEvents()).toBe(1)
   })
@@ -236,8 +229,6 @@ describe('a worker cannot', () => {
     'delete from outbox_dead_letter',
     `select outbox_retry(1, 'worker')`,
     `select outbox_resolve(1, 'worker')`,
-    `select outbox_amend(1, '{}', 'worker')`,
-    `select outbox_purge('1 day', 'worker')`,
     `select outbox_forget('{}')`,
     `select outbox_retire('sub', 'worker')`,
     `select outbox_discard(s, '') from outbox_subscription s`,
@@ -283,8 +274,6 @@ describe('a viewer cannot', () => {
     `insert into outbox_operator_log (operator, action, target, affected) values ('v', 'x', '{}', 1)`,
     `select outbox_retry(1, 'v')`,
     `select outbox_resolve(1, 'v')`,
-    `select outbox_amend(1, '{}', 'v')`,
-    `select outbox_purge('1 day', 'v')`,
     `select outbox_forget('{}')`,
     `select outbox_retire('sub', 'v')`,
     `select outbox_close_retired()`,
