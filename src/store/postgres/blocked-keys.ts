@@ -15,8 +15,9 @@ const blockedSql = (schema: QuotedSchema): string => `
     select l.*
       from ${schema}.outbox_dead_letter l
      cross join lateral (
-       select 1 from ${schema}.outbox_delivery d
+       select 1 from ${schema}.outbox_delivery d, ${schema}.outbox_subscription s
         where d.id = l.position and d.subscription_id = l.subscription_id and d.status = 'DEAD' and d.held
+          and s.id = l.subscription_id and s.state <> 'retired'
           and not exists (
             select 1 from ${schema}.outbox_delivery earlier
              where earlier.subscription_id = d.subscription_id and earlier.lane = d.lane

@@ -80,6 +80,13 @@ describe('blocked keys', () => {
     expect(await keys()).toEqual([])
   })
 
+  test('are not those of a subscription that was retired', async () => {
+    await subscribe(db, { orderBy: 'aggregate' })
+    await block('1', 1)
+    await db.pool.query(`select outbox_retire('sub', 'kim', discard => true)`)
+    expect(await keys()).toEqual([])
+  })
+
   test('counting what waits ends after a thousand, and says so', async () => {
     await subscribe(db, { orderBy: 'aggregate' })
     await block('1', 0)
