@@ -58,7 +58,9 @@ describe('dlq list', () => {
     const count = async (...filter: readonly string[]): Promise<number> =>
       (await json<{ deadLetters: unknown[] }>('dlq', 'list', ...filter)).deadLetters.length
     const matching = ['--stream', 'shop.order', '--reason', 'NON_RETRYABLE', '--text', 'CARD refused']
-    expect(await count(...matching, '--aggregate-type', 'order', '--aggregate-id', '7', '--since', '1h')).toBe(1)
+    expect(
+      await count(...matching, '--aggregate-type', 'order', '--aggregate-id', '7', '--since', '1h'),
+    ).toBe(1)
     expect(await count('--stream', 'other')).toBe(0)
     expect(await count('--text', 'c_rd')).toBe(0)
     expect(await count('--aggregate-id', '8')).toBe(0)
@@ -83,7 +85,9 @@ describe('dlq group', () => {
 
 describe('dlq show', () => {
   test('D2 tells why it is dead, in both languages', async () => {
-    expect((await cli('dlq', 'show', id)).stdout).toContain('Reason        NON_RETRYABLE: The failure was one')
+    expect((await cli('dlq', 'show', id)).stdout).toContain(
+      'Reason        NON_RETRYABLE: The failure was one',
+    )
     expect((await cli('dlq', 'show', id, '--lang', 'ko')).stdout).toContain('NON_RETRYABLE: 다시 시도해도')
   })
 })
@@ -121,7 +125,12 @@ describe('dlq export', () => {
   test('D3 writes a line of JSON for each, without passwords', async () => {
     const { code, stdout, stderr } = await cli('dlq', 'export')
     expect(code).toBe(0)
-    expect(stdout.trimEnd().split('\n').map((line) => JSON.parse(line) as unknown)).toMatchObject([
+    expect(
+      stdout
+        .trimEnd()
+        .split('\n')
+        .map((line) => JSON.parse(line) as unknown),
+    ).toMatchObject([
       { id, payload: hostilePayload, attemptHistory: [{ attempt: 1 }], reason: 'NON_RETRYABLE' },
     ])
     expect(stdout).not.toContain('hunter2')
@@ -188,8 +197,21 @@ describe('dlq amend', () => {
   const KIM = ['--operator', 'kim', '--note', 'typo'] as const
 
   test('D3 puts an event with another payload in the place of the dead one', async () => {
-    const amended = await json<{ eventId: string }>('dlq', 'amend', id, '--payload', '{"text":"good"}', ...KIM)
-    expect(amended).toMatchObject({ action: 'amend', id, subscription: 'mailer', operator: 'kim', note: 'typo' })
+    const amended = await json<{ eventId: string }>(
+      'dlq',
+      'amend',
+      id,
+      '--payload',
+      '{"text":"good"}',
+      ...KIM,
+    )
+    expect(amended).toMatchObject({
+      action: 'amend',
+      id,
+      subscription: 'mailer',
+      operator: 'kim',
+      note: 'typo',
+    })
     expect(await rows(`select event_id, status from ${database.schema}.outbox_delivery`)).toEqual([
       { event_id: amended.eventId, status: 'PENDING' },
     ])
@@ -202,7 +224,16 @@ describe('dlq amend', () => {
   test('D3 from a file, checked by the catalogue of a config', async () => {
     await writeConfig()
     const file = join(directory, 'payload.json')
-    const amend = ['dlq', 'amend', id, '--payload-file', 'payload.json', '--config', 'config.mjs', ...KIM] as const
+    const amend = [
+      'dlq',
+      'amend',
+      id,
+      '--payload-file',
+      'payload.json',
+      '--config',
+      'config.mjs',
+      ...KIM,
+    ] as const
     await writeFile(file, '{"text": 5}')
     const refused = await cli(...amend, '--json')
     expect(JSON.parse(refused.stderr)).toMatchObject({ error: { code: 'PAYLOAD_INVALID' } })

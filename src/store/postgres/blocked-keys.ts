@@ -39,14 +39,14 @@ const blockedSql = (schema: QuotedSchema): string => `
        select 1 from ${schema}.outbox_delivery p
         where p.subscription_id = h.subscription_id and p.lane = h.lane and p.ordering_key = h.ordering_key
           and p.held and p.status = 'PENDING' and p.id > h.position
-        limit ${FARTHEST}) some) parked
+        limit ${FARTHEST}) counted) parked
    cross join lateral (
-     select count(*) as seen, count(*) filter (where some.ordering_key = h.ordering_key) as events from (
+     select count(*) as seen, count(*) filter (where looked_at.ordering_key = h.ordering_key) as events from (
        select f.ordering_key from ${schema}.outbox_delivery f
         where f.subscription_id = h.subscription_id and f.lane = h.lane and f.status = 'PENDING' and not f.held
           and f.id + 0 > h.position
         order by f.id + 0
-        limit ${FARTHEST}) some) fresh
+        limit ${FARTHEST}) looked_at) fresh
    order by h.id`
 
 /** The keys of ordered subscriptions that wait for a decision, longest first. */

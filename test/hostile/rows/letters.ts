@@ -32,9 +32,12 @@ export const careOfLetters: Group = {
     letters('list({ failedFrom: after failedTo })', 'failedFrom must be before failedTo', (all) =>
       all.list({ failedFrom: new Date(2), failedTo: new Date(1) }),
     ),
-    borne("deadLetters.list({ text: '%' })", 'finds the character, not everything', [], async ({ outbox }) => [
-      ...(await outbox.deadLetters.list({ text: '%' })),
-    ]),
+    borne(
+      "deadLetters.list({ text: '%' })",
+      'finds the character, not everything',
+      [],
+      async ({ outbox }) => [...(await outbox.deadLetters.list({ text: '%' }))],
+    ),
     letters('group({ limit: 0 })', 'limit must be a whole number from 1 to 1000', (all) =>
       all.group({ limit: 0 }),
     ),

@@ -44,7 +44,14 @@ const CASES: readonly (readonly [DeadLetterFilter, readonly (keyof typeof SEEDS)
   [{ failedFrom: new Date('2026-02-01T00:00:00Z') }, ['late']],
   [{ failedFrom: new Date('2026-02-01T00:00:00.001Z') }, []],
   [{ failedTo: new Date('2026-02-01T00:00:00Z'), stream: 'shop.payment' }, ['stream']],
-  [{ failedFrom: new Date('2026-01-02T03:04:05Z'), failedTo: new Date('2026-01-02T03:04:05.001Z'), text: '%' }, ['percent']],
+  [
+    {
+      failedFrom: new Date('2026-01-02T03:04:05Z'),
+      failedTo: new Date('2026-01-02T03:04:05.001Z'),
+      text: '%',
+    },
+    ['percent'],
+  ],
   [{ resolved: true }, ['resolved']],
   [{ resolved: null, text: 'it failed', stream: 'shop.payment' }, ['stream']],
   [{ stream: 'none' }, []],

@@ -18,8 +18,11 @@ afterEach(async () => {
 
 const left = (): Promise<string[]> => column(db.pool, 'select id::text from outbox_dead_letter order by id')
 const log = async (): Promise<unknown[]> =>
-  (await db.pool.query('select operator, action, target, affected, note from outbox_operator_log order by id'))
-    .rows
+  (
+    await db.pool.query(
+      'select operator, action, target, affected, note from outbox_operator_log order by id',
+    )
+  ).rows
 
 describe('purging', () => {
   test('D3 removes what was resolved longer ago than that, and nothing that waits for a person', async () => {
@@ -83,7 +86,11 @@ describe('purging', () => {
     [{ olderThan: '1d', all: true }, KIM, 'there is no option "all"'],
     [null, KIM, 'the options must be an object'],
     [{ olderThan: '1d' }, {}, 'operator must name who does this'],
-    [{ olderThan: '1d' }, { operator: 'kim', note: 'x'.repeat(2 ** 20) }, 'note must be at most 2000 characters long, but is 1048576'],
+    [
+      { olderThan: '1d' },
+      { operator: 'kim', note: 'x'.repeat(2 ** 20) },
+      'note must be at most 2000 characters long, but is 1048576',
+    ],
   ])('refuses %j by %j', async (options, act, says) => {
     await insertLetter(db.pool, { resolvedDaysAgo: 40_000 })
     await expect(letters.purge(options as never, act as never)).rejects.toMatchObject({

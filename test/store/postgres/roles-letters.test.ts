@@ -24,7 +24,13 @@ test('an operator groups, amends and purges; a viewer reads', async () => {
   expect(await viewer.blockedKeys({})).toEqual([])
   const operator = postgresStore({ pool: db.as.operator, schema: db.schema })
   expect(await operator.groupDeadLetters({})).toHaveLength(1)
-  const request = { eventId: randomUUID(), payloadJson: '{}', schemaVersion: null, operator: 'kim', note: null }
+  const request = {
+    eventId: randomUUID(),
+    payloadJson: '{}',
+    schemaVersion: null,
+    operator: 'kim',
+    note: null,
+  }
   await operator.amendDeadLetter(letterId, request)
   expect(
     await operator.purgeDeadLetters({ olderThanMs: 0, subscription: null, operator: 'kim', note: null }),
