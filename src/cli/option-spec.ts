@@ -1,3 +1,4 @@
+import { systemClock } from '../runtime/clock.ts'
 import { parseDuration } from '../runtime/duration.ts'
 import type { Localized } from './language.ts'
 import type { Messages } from './messages/messages.ts'
@@ -136,7 +137,7 @@ export function pointInTime(placeholder: string, summary: Localized): OptionSpec
     if (given === undefined) return { ok: true, value: undefined }
     // A date alone would be taken for one of UTC.
     const time = ISO_DATE.test(given) ? `${given}T00:00` : given
-    const ms = ISO_TIME.test(time) ? Date.parse(time) : Date.now() - agoMs(given)
+    const ms = ISO_TIME.test(time) ? Date.parse(time) : systemClock.now().getTime() - agoMs(given)
     if (Number.isFinite(ms)) return { ok: true, value: new Date(ms) }
     return { ok: false, problem: messages.care.mustBeTime(name, given) }
   }

@@ -7,7 +7,7 @@ import { insertManyLetters } from '../store/postgres/letter-fixtures.ts'
 import { explain, mostRowsScanned, pages, seqScans } from './plan.ts'
 import { SteppingPool } from './stepping-pool.ts'
 
-const LETTERS = 100_000
+const LETTERS = 20_000
 let db: OutboxDatabase
 
 beforeAll(async () => {
@@ -49,13 +49,13 @@ const RARE: readonly DeadLetterFilter[] = [
   { failedTo: new Date('2026-01-01T00:00:30Z') },
 ]
 
-test.each(RARE)('a page of 100,000 by %j looks at few of them', async (filter) => {
+test.each(RARE)('a page of 20,000 by %j looks at few of them', async (filter) => {
   const plan = await planOf((letters) => letters.list(filter))
   expect(seqScans(plan)).not.toContain('outbox_dead_letter')
-  expect(mostRowsScanned(plan)).toBeLessThan(5_000)
+  expect(mostRowsScanned(plan)).toBeLessThan(1_000)
 })
 
-test('grouping 100,000 open ones does not read their payloads', async () => {
+test('grouping 20,000 open ones does not read their payloads', async () => {
   const table = await db.pool.query<{ pages: number }>(
     `select pg_relation_size('outbox_dead_letter') / 8192 as pages`,
   )

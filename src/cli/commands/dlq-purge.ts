@@ -41,7 +41,8 @@ export const dlqPurgeCommand: Command = defineCommand({
           operator,
           note: note || null,
         })
-      } else terminal.print(messages.care.purged(formats.count(purged), safeLine(operator)))
+      } else if (purged === 0) terminal.note(messages.care.nothingPurged)
+      else terminal.print(messages.care.purged(formats.count(purged), safeLine(operator)))
       return 0
     }),
 })

@@ -31,6 +31,7 @@ export const careEn: CareMessages = {
   exported: (count, file) => `Dead letters exported${file === null ? '' : ` to ${file}`}: ${count}.`,
   notMasked:
     'Payloads are written as they are stored. With --config FILE the fields that your catalogue calls sensitive are masked.',
+  nothingPurged: 'No dead letter was resolved that long ago: nothing was removed.',
   purged: (count, operator) => `Resolved dead letters removed: ${count}. Recorded for ${operator}.`,
   amended: (id, eventId, subscription, operator) =>
     `Dead letter ${id}: event ${eventId} takes its place and is delivered to "${subscription}" as soon as a worker is free. Recorded for ${operator}.`,

@@ -40,6 +40,7 @@ export const careKo: CareMessages = {
   exported: (count, file) => `데드 레터 ${count}건을 내보냈습니다${file === null ? '' : `: ${file}`}`,
   notMasked:
     '페이로드를 저장된 그대로 썼습니다. --config FILE을 주면 카탈로그에서 민감하다고 한 필드를 가립니다.',
+  nothingPurged: '그렇게 오래전에 해결된 데드 레터가 없습니다. 아무것도 삭제하지 않았습니다.',
   purged: (count, operator) =>
     `해결된 데드 레터 ${count}건을 삭제했습니다. 운영자 ${operator}(으)로 기록했습니다.`,
   amended: (id, eventId, subscription, operator) =>

@@ -23,6 +23,7 @@ export interface CareMessages {
   readonly exported: (count: string, file: string | null) => string
   /** Told where payloads were written as they are stored. */
   readonly notMasked: string
+  readonly nothingPurged: string
   readonly purged: (count: string, operator: string) => string
   readonly amended: (id: string, eventId: string, subscription: string, operator: string) => string
   /** Told where nobody checked the payload. */

@@ -24,39 +24,39 @@ export const selectDeadLetters = (schema: QuotedSchema, page: string): string =>
       on l.resolved and o.action in ('retry', 'resolve', 'amend') and o.target ->> 'deadLetter' = l.id::text
    order by l.id desc`
 
+const EQUAL = [
+  ['subscription', 'subscription'],
+  ['stream', 'stream'],
+  ['eventType', 'event_type'],
+  ['reason', 'reason'],
+  ['errorCode', 'error_code'],
+  ['fingerprint', 'fingerprint'],
+  ['aggregateType', 'aggregate_type'],
+  ['aggregateId', 'aggregate_id'],
+] as const
+
 // Parameters are known when the statement is planned: a filter that is null falls away, the others may use an index.
 /** The filters of a query, over a row called `l`, as parameters 1 to FILTERS. */
-export const DEAD_LETTER_FILTER = `($1::text is null or l.subscription = $1)
-     and ($2::text is null or l.event_type = $2)
-     and ($3::text is null or l.error_code = $3)
-     and ($4::boolean is null or l.resolved = $4)
-     and ($5::text is null or l.stream = $5)
-     and ($6::text is null or l.reason = $6)
-     and ($7::text is null or l.fingerprint = $7)
-     and ($8::text is null or l.aggregate_type = $8)
-     and ($9::text is null or l.aggregate_id = $9)
-     and ($10::timestamptz is null or l.failed_at >= $10)
-     and ($11::timestamptz is null or l.failed_at < $11)
-     and ($12::text is null or strpos(lower(l.error_message), lower($12)) > 0)`
+export const DEAD_LETTER_FILTER: string = [
+  ...EQUAL.map(([, column], index) => `($${index + 1}::text is null or l.${column} = $${index + 1})`),
+  '($9::boolean is null or l.resolved = $9)',
+  '($10::timestamptz is null or l.failed_at >= $10)',
+  '($11::timestamptz is null or l.failed_at < $11)',
+  '($12::text is null or strpos(lower(l.error_message), lower($12)) > 0)',
+].join('\n       and ')
 
 /** How many parameters DEAD_LETTER_FILTER takes: a statement's own come after them. */
 export const FILTERS = 12
 
 /** The values of DEAD_LETTER_FILTER. */
 export function filterValues(filter: DeadLetterFilter): readonly unknown[] {
+  const { resolved = false, failedFrom, failedTo, text = null } = filter
   return [
-    filter.subscription ?? null,
-    filter.eventType ?? null,
-    filter.errorCode ?? null,
-    filter.resolved === undefined ? false : filter.resolved,
-    filter.stream ?? null,
-    filter.reason ?? null,
-    filter.fingerprint ?? null,
-    filter.aggregateType ?? null,
-    filter.aggregateId ?? null,
-    filter.failedFrom?.toISOString() ?? null,
-    filter.failedTo?.toISOString() ?? null,
-    filter.text ?? null,
+    ...EQUAL.map(([name]) => filter[name] ?? null),
+    resolved,
+    failedFrom?.toISOString() ?? null,
+    failedTo?.toISOString() ?? null,
+    text,
   ]
 }
 

@@ -117,5 +117,5 @@ test('the list of reasons is the one that the database holds', async () => {
     [db.schema],
   )
   const words = [...check.matchAll(/'([A-Z_]+)'/g)].map(([, word]) => word)
-  expect(words.toSorted()).toEqual(Object.keys(DEAD_LETTER_REASONS).toSorted())
+  expect(new Set(words)).toEqual(new Set(Object.keys(DEAD_LETTER_REASONS)))
 })
