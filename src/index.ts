@@ -4,7 +4,7 @@ export {
   type WorkerConfigContext,
   type WorkerConfigSource,
 } from './cli/worker-config.ts'
-export type { DeadLetters, OperatorAct } from './dead-letter/dead-letters.ts'
+export type { DeadLetters, OperatorAct, PurgeOptions } from './dead-letter/dead-letters.ts'
 export type { ClaimedDelivery, DeliveryFailure, DeliveryStatus, Lease } from './delivery/delivery.ts'
 export { FAILURE_MEANINGS, type OwnFailureCode } from './delivery/failure.ts'
 export { createDispatcher, type EventDispatcher } from './dispatch/dispatcher.ts'
@@ -85,7 +85,18 @@ export type { Ids } from './runtime/ids.ts'
 export type { Random } from './runtime/random.ts'
 export { type Backoff, exponential, fixed, schedule } from './settle/backoff.ts'
 export { createClassify, type ErrorClassifier } from './settle/classify.ts'
-export type { AttemptRecord, DeadLetter, DeadLetterQuery } from './store/dead-letter-store.ts'
+export {
+  type AttemptRecord,
+  type BlockedKey,
+  type BlockedKeyQuery,
+  DEAD_LETTER_REASONS,
+  type DeadLetter,
+  type DeadLetterFilter,
+  type DeadLetterGroup,
+  type DeadLetterGroupQuery,
+  type DeadLetterQuery,
+  type DeadLetterReason,
+} from './store/dead-letter-store.ts'
 export type { SubscriptionStatus } from './store/inspect-store.ts'
 export type { OutboxStore, WorkerStore } from './store/store.ts'
 export type { OrderBy, RetireReport, StartFrom } from './store/subscription-store.ts'

@@ -135,7 +135,11 @@ export function createOutbox<C extends Catalogue, Tx>(options: OutboxOptions<C, 
   return {
     ...bus,
     events,
-    deadLetters: createDeadLetters(store),
+    deadLetters: createDeadLetters(store, {
+      catalogue: events,
+      ids: parts.ids,
+      maxPayloadBytes: options.maxPayloadBytes,
+    }),
     inTransaction: (pool, work, given = {}) => inTransaction(pool, work, wakingAfterCommit(given, bell)),
     wake: () => bell.ring(),
     subscription: (name, given) => {

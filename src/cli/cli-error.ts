@@ -8,6 +8,7 @@ export type CliErrorCode =
   | 'DATABASE_ERROR'
   | 'DRIVER_MISSING'
   | 'CONFIG_INVALID'
+  | 'FILE_ERROR'
   | 'DEMO_SCHEMA_EXISTS'
 
 /** What a command ends with: 0 done, 1 failed, 2 called wrongly. A signal that ends it at once makes that 130 or 143. */

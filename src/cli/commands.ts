@@ -1,6 +1,11 @@
 import type { Command } from './command.ts'
 import { demoCommand } from './commands/demo.ts'
+import { dlqAmendCommand } from './commands/dlq-amend.ts'
+import { dlqBlockedCommand } from './commands/dlq-blocked.ts'
+import { dlqExportCommand } from './commands/dlq-export.ts'
+import { dlqGroupCommand } from './commands/dlq-group.ts'
 import { dlqListCommand } from './commands/dlq-list.ts'
+import { dlqPurgeCommand } from './commands/dlq-purge.ts'
 import { dlqResolveCommand } from './commands/dlq-resolve.ts'
 import { dlqRetryCommand } from './commands/dlq-retry.ts'
 import { dlqShowCommand } from './commands/dlq-show.ts'
@@ -24,9 +29,14 @@ export const COMMANDS: readonly Command[] = [
   workerCommand,
   statusCommand,
   dlqListCommand,
+  dlqGroupCommand,
+  dlqBlockedCommand,
   dlqShowCommand,
   dlqRetryCommand,
+  dlqAmendCommand,
   dlqResolveCommand,
+  dlqExportCommand,
+  dlqPurgeCommand,
   pauseCommand,
   resumeCommand,
   retireCommand,

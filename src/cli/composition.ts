@@ -24,6 +24,7 @@ async function openDatabase({ url, schema }: DatabaseTarget): Promise<Database> 
   const compareMigrations: Database['compareMigrations'] = () => migrationStatus(pool, { schema })
   return {
     deadLetters: createDeadLetters(store),
+    deadLettersBy: (catalogue) => createDeadLetters(store, { catalogue }),
     subscriptions: store,
     migrateUp: () => migrateUp(pool, { schema }),
     compareMigrations,

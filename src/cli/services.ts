@@ -1,4 +1,5 @@
 import type { DeadLetters } from '../dead-letter/dead-letters.ts'
+import type { Catalogue } from '../event/catalogue.ts'
 import type { OutboxStore } from '../store/store.ts'
 import type { DemoDatabase, DemoTarget } from './demo/demo-database.ts'
 
@@ -40,6 +41,8 @@ export type SubscriptionOperations = Pick<
 /** An open database, as commands see it. */
 export interface Database extends AsyncDisposable {
   readonly deadLetters: DeadLetters
+  /** The same with a catalogue, which checks and masks payloads; without one where there is none. */
+  deadLettersBy(catalogue: Catalogue | undefined): DeadLetters
   readonly subscriptions: SubscriptionOperations
   migrateUp(): Promise<MigrationReport>
   compareMigrations(): Promise<MigrationComparison>

@@ -1,6 +1,7 @@
-import type { DeadLetter, DeadLetterQuery } from '../../store/dead-letter-store.ts'
+import type { DeadLetter } from '../../store/dead-letter-store.ts'
 import { type Command, defineCommand, type Invocation } from '../command.ts'
-import { flag, type OptionSpec, rowNumber, text, type ValuesOf, wholeNumber } from '../option-spec.ts'
+import { type FilterOptions, filterOf, filterOptions } from '../letter-filter.ts'
+import { type OptionSpec, rowNumber, type ValuesOf, wholeNumber } from '../option-spec.ts'
 import { redactedLetter } from '../redacted-letter.ts'
 import { safeLine } from '../text/safe.ts'
 import { renderTable } from '../text/table.ts'
@@ -9,22 +10,13 @@ import { withReadyDatabase } from '../with-database.ts'
 const DEFAULT_LIMIT = 50
 const MOST = 500
 
-interface ListOptions extends Readonly<Record<string, OptionSpec<unknown>>> {
-  readonly subscription: OptionSpec<string | undefined>
-  readonly type: OptionSpec<string | undefined>
-  readonly error: OptionSpec<string | undefined>
-  readonly resolved: OptionSpec<boolean>
-  readonly all: OptionSpec<boolean>
+interface ListOptions extends FilterOptions {
   readonly limit: OptionSpec<number | undefined>
   readonly before: OptionSpec<string | undefined>
 }
 
 const options: ListOptions = {
-  subscription: text('NAME', { en: 'Only those of this subscription', ko: '이 구독의 것만' }),
-  type: text('TYPE', { en: 'Only events of this type', ko: '이 유형의 이벤트만' }),
-  error: text('CODE', { en: 'Only those with this error code', ko: '이 오류 코드만' }),
-  resolved: flag({ en: 'Those that were resolved, instead of the open ones', ko: '미해결 대신 해결된 것만' }),
-  all: flag({ en: 'Open and resolved ones', ko: '미해결과 해결됨 모두' }),
+  ...filterOptions,
   limit: wholeNumber(
     'N',
     { least: 1, most: MOST },
@@ -48,33 +40,19 @@ export const dlqListCommand: Command = defineCommand({
   run: (invocation) =>
     withReadyDatabase(invocation, async ({ deadLetters }) => {
       const { values, globals, terminal } = invocation
-      const query = queryOf(values)
+      const filter = filterOf(values)
+      const { before, limit = DEFAULT_LIMIT } = values
       // One more than asked for tells whether there is a next page.
-      const found = await deadLetters.list({ ...query, limit: query.limit + 1 })
-      const letters = found.slice(0, query.limit).map(redactedLetter)
-      const total = await deadLetters.count(filterOf(query))
-      const nextBefore = found.length > query.limit ? (letters.at(-1)?.id ?? null) : null
+      const query = { ...filter, limit: limit + 1 }
+      const found = await deadLetters.list(before === undefined ? query : { ...query, before })
+      const letters = found.slice(0, limit).map(redactedLetter)
+      const total = await deadLetters.count(filter)
+      const nextBefore = found.length > limit ? (letters.at(-1)?.id ?? null) : null
       if (globals.json) terminal.printJson({ deadLetters: letters.map(summaryOf), total, nextBefore })
       else printList(letters, total, nextBefore, invocation)
       return 0
     }),
 })
-
-function queryOf(values: ValuesOf<ListOptions>): DeadLetterQuery & { readonly limit: number } {
-  const { subscription, type: eventType, error: errorCode, before, all, resolved } = values
-  return {
-    ...(subscription === undefined ? {} : { subscription }),
-    ...(eventType === undefined ? {} : { eventType }),
-    ...(errorCode === undefined ? {} : { errorCode }),
-    ...(before === undefined ? {} : { before }),
-    resolved: all ? null : resolved,
-    limit: values.limit ?? DEFAULT_LIMIT,
-  }
-}
-
-function filterOf({ before: _before, limit: _limit, ...filter }: DeadLetterQuery): DeadLetterQuery {
-  return filter
-}
 
 /** Without payload, headers and history: `dlq show` has them. */
 function summaryOf({

@@ -43,6 +43,7 @@ function factsOf(
   letter: DeadLetter,
   { messages, formats }: Invocation<unknown>,
 ): readonly (readonly [string, string])[] {
+  const { care } = messages
   const { fields, closedBy, open } = messages.deadLetters
   const state =
     letter.resolvedAt === null
@@ -57,7 +58,9 @@ function factsOf(
     [fields.occurredAt, formats.time(letter.occurredAt)],
     [fields.failedAt, formats.time(letter.failedAt)],
     [fields.attempts, formats.count(letter.retryCount + 1)],
+    [care.fields.reason, `${letter.reason}: ${care.reasons[letter.reason]}`],
     [fields.error, `${letter.errorCode}: ${letter.errorMessage}`],
+    [care.fields.fingerprint, letter.fingerprint],
     [fields.state, state],
     ...(letter.note === null ? [] : [[fields.note, letter.note] as const]),
   ]

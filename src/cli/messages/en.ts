@@ -1,3 +1,4 @@
+import { careEn } from './care-en.ts'
 import type { Messages } from './messages.ts'
 
 /** English. */
@@ -124,7 +125,8 @@ export const en: Messages = {
       state: 'STATE',
     },
     open: 'open',
-    closedBy: (resolution, operator) => `${resolution === 'retry' ? 'retried' : 'resolved'} by ${operator}`,
+    closedBy: (resolution, operator) =>
+      `${resolution === null ? 'resolved' : { retry: 'retried', resolve: 'resolved', amend: 'amended' }[resolution]} by ${operator}`,
     shown: (count, total) => `${count} of ${total}.`,
     nextPage: (before) => `More: add --before ${before}`,
     fields: {
@@ -152,6 +154,7 @@ export const en: Messages = {
     whatNext: (id) =>
       `Decide: commitpost dlq retry ${id} --operator NAME, or commitpost dlq resolve ${id} --operator NAME --note TEXT`,
   },
+  care: careEn,
   worker: {
     started: (subscriptions, config) => `Worker started with ${config}: ${subscriptions.join(', ')}`,
     stopping: (signal) =>

@@ -1,4 +1,5 @@
 import type { CommitpostErrorCode } from '../../runtime/errors.ts'
+import { careKo } from './care-ko.ts'
 import type { Messages } from './messages.ts'
 
 /** The library's own messages are English: these say the essence first. */
@@ -139,7 +140,8 @@ export const ko: Messages = {
       state: '상태',
     },
     open: '미해결',
-    closedBy: (resolution, operator) => `${resolution === 'retry' ? '재시도함' : '해결됨'} (${operator})`,
+    closedBy: (resolution, operator) =>
+      `${resolution === null ? '해결됨' : { retry: '재시도함', resolve: '해결됨', amend: '수정함' }[resolution]} (${operator})`,
     shown: (count, total) => `전체 ${total}건 중 ${count}건입니다.`,
     nextPage: (before) => `다음: --before ${before} 옵션을 추가하십시오.`,
     fields: {
@@ -167,6 +169,7 @@ export const ko: Messages = {
     whatNext: (id) =>
       `결정: commitpost dlq retry ${id} --operator NAME 또는 commitpost dlq resolve ${id} --operator NAME --note TEXT`,
   },
+  care: careKo,
   worker: {
     started: (subscriptions, config) => `워커를 시작했습니다 (${config}): ${subscriptions.join(', ')}`,
     stopping: (signal) =>

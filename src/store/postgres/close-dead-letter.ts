@@ -23,14 +23,18 @@ export async function closeDeadLetter(
   note: string | null,
 ): Promise<void> {
   const values = [deadLetterId(id), operatorName(operator), operatorNote(note)]
+  await decided(id, () => withClient(pool, (client) => rawQuery(client, closeSql(schema, act), values)))
+}
+
+/** Runs a decision on a dead letter; what the database's functions refuse comes as the library's own errors. */
+export async function decided(id: string, act: () => Promise<unknown>): Promise<void> {
   try {
-    await withClient(pool, (client) => rawQuery(client, closeSql(schema, act), values))
+    await act()
   } catch (error) {
     throw refusalOf(error, id)
   }
 }
 
-/** What the database's functions refuse, in the library's own errors; all else as it is. */
 function refusalOf(error: unknown, id: string): unknown {
   const refused = driverErrorOf(error)
   if (refused?.code === 'P0002') return new NotFoundError('dead letter', id, { cause: error })

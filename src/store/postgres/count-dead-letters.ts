@@ -1,4 +1,4 @@
-import type { DeadLetterQuery } from '../dead-letter-store.ts'
+import type { DeadLetterFilter } from '../dead-letter-store.ts'
 import { type PgPool, rawQuery, withClient } from './client.ts'
 import { DEAD_LETTER_FILTER, filterValues } from './dead-letter-row.ts'
 import type { QuotedSchema } from './identifiers.ts'
@@ -10,8 +10,8 @@ const countSql = (schema: QuotedSchema): string => `
 export async function countDeadLetters(
   pool: PgPool,
   schema: QuotedSchema,
-  query: Omit<DeadLetterQuery, 'before' | 'limit'>,
+  filter: DeadLetterFilter,
 ): Promise<number> {
-  const [row] = await withClient(pool, (client) => rawQuery(client, countSql(schema), filterValues(query)))
+  const [row] = await withClient(pool, (client) => rawQuery(client, countSql(schema), filterValues(filter)))
   return Number(row?.[0])
 }

@@ -8,13 +8,25 @@ import {
   refuseProblems,
   unknownOptionProblems,
 } from '../../runtime/option-checks.ts'
-import type { DeadLetter, DeadLetterQuery } from '../dead-letter-store.ts'
+import type {
+  AmendRequest,
+  BlockedKey,
+  BlockedKeyQuery,
+  DeadLetter,
+  DeadLetterFilter,
+  DeadLetterGroup,
+  DeadLetterGroupQuery,
+  DeadLetterQuery,
+  PurgeRequest,
+} from '../dead-letter-store.ts'
 import type { SubscriptionStatus } from '../inspect-store.ts'
 import type { OnDuplicate } from '../publish-store.ts'
 import type { OutboxStore, WorkerStore } from '../store.ts'
 import type { RegisteredSubscription, RetireReport, RetireRequest } from '../subscription-store.ts'
 import type { Transaction } from '../transaction.ts'
+import { amendDeadLetter } from './amend-dead-letter.ts'
 import { assertInTransaction } from './assert-in-transaction.ts'
+import { blockedKeys } from './blocked-keys.ts'
 import { isPool, type PgPool } from './client.ts'
 import { closeDeadLetter, type DeadLetterAct } from './close-dead-letter.ts'
 import { completeInTransaction } from './complete-in-transaction.ts'
@@ -22,9 +34,11 @@ import { countDeadLetters } from './count-dead-letters.ts'
 import { countEvents } from './count-events.ts'
 import { explained } from './explained.ts'
 import { findDeadLetter } from './find-dead-letter.ts'
+import { groupDeadLetters } from './group-dead-letters.ts'
 import { DEFAULT_SCHEMA, type QuotedSchema, quoteSchema } from './identifiers.ts'
 import { insertEvents } from './insert-events.ts'
 import { listDeadLetters } from './list-dead-letters.ts'
+import { purgeDeadLetters } from './purge-dead-letters.ts'
 import { recordOnce } from './record-once.ts'
 import { retire } from './retire.ts'
 import { setPaused } from './set-paused.ts'
@@ -114,8 +128,16 @@ class PostgresStore implements OutboxStore<Transaction> {
     return this.#ask('deadLetters.list', () => listDeadLetters(this.#pool, this.#schema, query))
   }
 
-  countDeadLetters(query: Omit<DeadLetterQuery, 'before' | 'limit'>): Promise<number> {
-    return this.#ask('deadLetters.count', () => countDeadLetters(this.#pool, this.#schema, query))
+  countDeadLetters(filter: DeadLetterFilter): Promise<number> {
+    return this.#ask('deadLetters.count', () => countDeadLetters(this.#pool, this.#schema, filter))
+  }
+
+  groupDeadLetters(query: DeadLetterGroupQuery): Promise<readonly DeadLetterGroup[]> {
+    return this.#ask('deadLetters.group', () => groupDeadLetters(this.#pool, this.#schema, query))
+  }
+
+  blockedKeys(query: BlockedKeyQuery): Promise<readonly BlockedKey[]> {
+    return this.#ask('deadLetters.blocked', () => blockedKeys(this.#pool, this.#schema, query))
   }
 
   findDeadLetter(id: string): Promise<DeadLetter | null> {
@@ -128,6 +150,14 @@ class PostgresStore implements OutboxStore<Transaction> {
 
   resolveDeadLetter(id: string, operator: string, note: string | null): Promise<void> {
     return this.#close('resolve', id, operator, note)
+  }
+
+  amendDeadLetter(id: string, request: AmendRequest): Promise<void> {
+    return this.#ask('deadLetters.amend', () => amendDeadLetter(this.#pool, this.#schema, id, request))
+  }
+
+  purgeDeadLetters(request: PurgeRequest): Promise<number> {
+    return this.#ask('deadLetters.purge', () => purgeDeadLetters(this.#pool, this.#schema, request))
   }
 
   subscriptionStatuses(): Promise<readonly SubscriptionStatus[]> {

@@ -9,8 +9,10 @@ const joiningRow = (schema: QuotedSchema): string => `
                               then s.barrier end, '18446744073709551615'::xid8) as last_xid
       from ${schema}.outbox_subscription s where s.id = $1)`
 
+// An amended event is for one subscription, which has it: all others get, or got, the original.
 const matches = (schema: QuotedSchema): string =>
-  `${schema}.outbox_matches((select s.stream_like from s), (select s.event_types from s), e.stream, e.event_type)`
+  `${schema}.outbox_matches((select s.stream_like from s), (select s.event_types from s), e.stream, e.event_type)
+       and not exists (select 1 from ${schema}.outbox_amendment a where a.event_id = e.event_id)`
 
 const addDeliveries = (schema: QuotedSchema): string => `
   added as (

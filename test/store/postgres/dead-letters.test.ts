@@ -54,6 +54,8 @@ describe('reading', () => {
       payload: { total: 1 },
       headers: {},
       occurredAt: expect.any(Date),
+      reason: 'NON_RETRYABLE',
+      fingerprint: expect.stringMatching(/^[0-9a-f]{16}$/),
       errorCode: 'BOOM',
       errorMessage: 'it failed',
       attemptHistory: [

@@ -23,7 +23,7 @@ $commitpost$;
 revoke all on
   {schema}.outbox_event, {schema}.outbox_sequence, {schema}.outbox_subscription, {schema}.outbox_delivery,
   {schema}.outbox_lane, {schema}.outbox_worker, {schema}.outbox_dead_letter, {schema}.outbox_operator_log,
-  {schema}.outbox_unmatched, {schema}.outbox_inbox, {schema}.outbox_migration
+  {schema}.outbox_unmatched, {schema}.outbox_inbox, {schema}.outbox_migration, {schema}.outbox_amendment
   from public, {publisher}, {worker}, {operator}, {viewer};
 revoke all on sequence
   {schema}.outbox_event_id_seq, {schema}.outbox_registry_xid, {schema}.outbox_lease_token
@@ -39,7 +39,11 @@ revoke all on function
   {schema}.outbox_resolve(bigint, text, text), {schema}.outbox_retire(text, text, text, boolean, boolean),
   {schema}.outbox_close_retired(), {schema}.outbox_discard({schema}.outbox_subscription, text),
   {schema}.outbox_open_deliveries(integer), {schema}.outbox_is_buried({schema}.outbox_delivery),
-  {schema}.outbox_lock_registry(), {schema}.outbox_require_operator(text)
+  {schema}.outbox_lock_registry(), {schema}.outbox_require_operator(text),
+  {schema}.outbox_error_pattern(text), {schema}.outbox_fingerprint(text, text),
+  {schema}.outbox_dead_reason(text, bigint, integer), {schema}.outbox_describe_letter(),
+  {schema}.outbox_refuse_letter_removal(), {schema}.outbox_purge(interval, text, text, text, integer),
+  {schema}.outbox_amend(bigint, jsonb, text, text, integer, uuid)
   from public, {publisher}, {worker}, {operator}, {viewer};
 
 grant usage on schema {schema} to {publisher}, {worker}, {operator}, {viewer};
@@ -57,7 +61,7 @@ grant execute on function {schema}.outbox_uuid_v7() to {publisher};
 grant select on
   {schema}.outbox_event, {schema}.outbox_subscription, {schema}.outbox_delivery, {schema}.outbox_lane,
   {schema}.outbox_worker, {schema}.outbox_dead_letter, {schema}.outbox_unmatched, {schema}.outbox_inbox,
-  {schema}.outbox_migration
+  {schema}.outbox_migration, {schema}.outbox_amendment
   to {worker};
 grant insert (subscription_id, lane, id, event_id, ordering_key, max_attempts)
   on {schema}.outbox_delivery to {worker};
@@ -91,8 +95,9 @@ grant execute on function
 grant select on
   {schema}.outbox_event, {schema}.outbox_sequence, {schema}.outbox_subscription, {schema}.outbox_delivery,
   {schema}.outbox_lane, {schema}.outbox_worker, {schema}.outbox_dead_letter, {schema}.outbox_operator_log,
-  {schema}.outbox_unmatched, {schema}.outbox_inbox, {schema}.outbox_migration
+  {schema}.outbox_unmatched, {schema}.outbox_inbox, {schema}.outbox_migration, {schema}.outbox_amendment
   to {viewer}, {operator};
+grant execute on function {schema}.outbox_error_pattern(text) to {viewer}, {operator};
 grant select on sequence
   {schema}.outbox_event_id_seq, {schema}.outbox_registry_xid, {schema}.outbox_lease_token
   to {viewer}, {operator};
@@ -101,7 +106,9 @@ grant select on sequence
 
 grant execute on function
   {schema}.outbox_retry(bigint, text, text), {schema}.outbox_resolve(bigint, text, text),
-  {schema}.outbox_retire(text, text, text, boolean, boolean), {schema}.outbox_close_retired()
+  {schema}.outbox_retire(text, text, text, boolean, boolean), {schema}.outbox_close_retired(),
+  {schema}.outbox_purge(interval, text, text, text, integer),
+  {schema}.outbox_amend(bigint, jsonb, text, text, integer, uuid)
   to {operator};
 grant update (paused_at, paused_by, updated_at) on {schema}.outbox_subscription to {operator};
 grant insert (operator, action, target, affected, note) on {schema}.outbox_operator_log to {operator};

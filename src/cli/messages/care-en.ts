@@ -1,0 +1,50 @@
+import { DEAD_LETTER_REASONS } from '../../store/dead-letter-store.ts'
+import type { CareMessages } from './care-messages.ts'
+
+/** English. */
+export const careEn: CareMessages = {
+  fields: { reason: 'Reason', fingerprint: 'Fingerprint' },
+  reasons: DEAD_LETTER_REASONS,
+  groupColumns: {
+    count: 'COUNT',
+    first: 'FIRST',
+    last: 'LAST',
+    subscriptions: 'SUBSCRIPTIONS',
+    events: 'EVENTS',
+    sample: 'SAMPLE',
+    fingerprint: 'FINGERPRINT',
+    error: 'ERROR',
+  },
+  seeGroup: 'See those of a group: commitpost dlq list --fingerprint FINGERPRINT',
+  noneBlocked: 'No key is blocked by a dead letter.',
+  blockedColumns: {
+    subscription: 'SUBSCRIPTION',
+    key: 'KEY',
+    letter: 'DEAD LETTER',
+    event: 'EVENT',
+    blockedFor: 'BLOCKED FOR',
+    waiting: 'WAITING',
+    error: 'ERROR',
+  },
+  atLeast: (count) => `${count}+`,
+  nextBlocked: (after) => `More: add --after ${after}`,
+  exported: (count, file) => `Dead letters exported${file === null ? '' : ` to ${file}`}: ${count}.`,
+  notMasked:
+    'Payloads are written as they are stored. With --config FILE the fields that your catalogue calls sensitive are masked.',
+  nothingPurged: 'No dead letter was resolved that long ago: nothing was removed.',
+  purged: (count, operator) => `Resolved dead letters removed: ${count}. Recorded for ${operator}.`,
+  amended: (id, eventId, subscription, operator) =>
+    `Dead letter ${id}: event ${eventId} takes its place and is delivered to "${subscription}" as soon as a worker is free. Recorded for ${operator}.`,
+  notChecked:
+    'The payload was not checked. With --config FILE it is checked by the schema of your catalogue.',
+  needsPayload: 'A payload is missing: give --payload JSON or --payload-file FILE.',
+  onePayload: 'Give --payload or --payload-file, not both.',
+  payloadNotJson: (reason) => `The payload is not JSON: ${reason}`,
+  mustBeTime: (name, given) =>
+    `${name} must be a time such as 2026-11-16 or 2026-11-16T09:30:00Z, or an age such as 24h, not "${given}".`,
+  noCatalogue: 'its outbox has no catalogue: it must be what createOutbox made',
+  fileExists: (file) => `There is a file ${file} already. Name another, or remove that one.`,
+  fileFailed: (file, reason) => `The file ${file} cannot be used: ${reason}`,
+  fileTooLarge: (file, most) =>
+    `The file ${file} is too large for a payload: at most ${most} bytes are read.`,
+}
