@@ -1,4 +1,6 @@
-import type { DeadLetters } from '../dead-letter/dead-letters.ts'
+import type { DeadLetters, OperatorAct } from '../dead-letter/dead-letters.ts'
+import type { Redrive } from '../dead-letter/redrive.ts'
+import type { MovedAside } from '../store/redrive-store.ts'
 import type { OutboxStore } from '../store/store.ts'
 import type { DemoDatabase, DemoTarget } from './demo/demo-database.ts'
 
@@ -40,7 +42,10 @@ export type SubscriptionOperations = Pick<
 /** An open database, as commands see it. */
 export interface Database extends AsyncDisposable {
   readonly deadLetters: DeadLetters
+  readonly redrive: Redrive
   readonly subscriptions: SubscriptionOperations
+  /** Frees a blocked key of an ordered subscription: what waits on it becomes dead letters. */
+  moveAside(subscription: string, orderingKey: string, act: OperatorAct): Promise<MovedAside>
   migrateUp(): Promise<MigrationReport>
   compareMigrations(): Promise<MigrationComparison>
   /** @throws SchemaMissingError or SchemaVersionError when the tables are missing or of another version. */

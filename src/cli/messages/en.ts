@@ -1,4 +1,5 @@
 import type { Messages } from './messages.ts'
+import { redriveEn } from './redrive.ts'
 
 /** English. */
 export const en: Messages = {
@@ -152,6 +153,7 @@ export const en: Messages = {
     whatNext: (id) =>
       `Decide: commitpost dlq retry ${id} --operator NAME, or commitpost dlq resolve ${id} --operator NAME --note TEXT`,
   },
+  redrive: redriveEn,
   worker: {
     started: (subscriptions, config) => `Worker started with ${config}: ${subscriptions.join(', ')}`,
     stopping: (signal) =>

@@ -1,5 +1,6 @@
 import type { CommitpostErrorCode } from '../../runtime/errors.ts'
 import type { Messages } from './messages.ts'
+import { redriveKo } from './redrive.ts'
 
 /** The library's own messages are English: these say the essence first. */
 const REMARKS: Partial<Record<CommitpostErrorCode, string>> = {
@@ -167,6 +168,7 @@ export const ko: Messages = {
     whatNext: (id) =>
       `결정: commitpost dlq retry ${id} --operator NAME 또는 commitpost dlq resolve ${id} --operator NAME --note TEXT`,
   },
+  redrive: redriveKo,
   worker: {
     started: (subscriptions, config) => `워커를 시작했습니다 (${config}): ${subscriptions.join(', ')}`,
     stopping: (signal) =>

@@ -1,6 +1,7 @@
 import type { CommitpostErrorCode } from '../../runtime/errors.ts'
 import type { DeadLetter } from '../../store/dead-letter-store.ts'
 import type { Localized } from '../language.ts'
+import type { RedriveMessages } from './redrive.ts'
 
 /** Everything the program says. Each language has all of it: a sentence left out does not compile. */
 export interface Messages {
@@ -10,6 +11,7 @@ export interface Messages {
   readonly migrate: MigrateMessages
   readonly status: StatusMessages
   readonly deadLetters: DeadLetterMessages
+  readonly redrive: RedriveMessages
   readonly worker: WorkerMessages
   readonly demo: DemoMessages
 }

@@ -622,7 +622,7 @@ end
 -- workers may call it at once: each letter is taken by one. How often, is counted over all letters of the delivery and
 -- all policies; then it is left to a person. Of one key nothing goes before an earlier one that will go.
 create function {schema}.outbox_redrive_by_policy(
-    subscription integer, policy text, codes text[], patterns text[], after_ms double precision,
+    of_subscription integer, policy text, codes text[], patterns text[], after_ms double precision,
     factor double precision, at_most integer, out redriven integer, out left_to_person integer)
   language plpgsql security definer set search_path = pg_catalog, pg_temp
   as $commitpost$
@@ -644,7 +644,7 @@ begin
                          and e.position = f.position and e.resolved_by like 'policy:%') as times
           from (
             select u.id, u.event_id, u.subscription_id, u.position from {schema}.outbox_dead_letter u
-             where u.subscription_id = subscription and not u.resolved and u.redrive_at is null
+             where u.subscription_id = of_subscription and not u.resolved and u.redrive_at is null
                and (u.error_code = any (codes) or u.error_code like any (patterns))
              limit 1000
                for update skip locked) f) n
@@ -654,7 +654,7 @@ begin
   select count(*) filter (where m.redrive_at = 'infinity') into left_to_person from met m;
   for letter in
     select l.id, l.position from {schema}.outbox_dead_letter l
-     where l.subscription_id = subscription and not l.resolved and l.redrive_at < 'infinity'
+     where l.subscription_id = of_subscription and not l.resolved and l.redrive_at < 'infinity'
        and l.redrive_at <= (select clock_timestamp())
        and (l.error_code = any (codes) or l.error_code like any (patterns))
        and (l.ordering_key is null or not exists (
@@ -666,7 +666,7 @@ begin
        for update of l skip locked
   loop
     perform 1 from {schema}.outbox_delivery d join {schema}.outbox_subscription s on s.id = d.subscription_id
-      where d.id = letter.position and d.subscription_id = subscription and d.status = 'DEAD' and s.state <> 'retired';
+      where d.id = letter.position and d.subscription_id = of_subscription and d.status = 'DEAD' and s.state <> 'retired';
     if found then
       perform {schema}.outbox_retry(letter.id, 'policy:' || policy, null);
       redriven := redriven + 1;

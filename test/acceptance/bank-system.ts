@@ -7,7 +7,7 @@ import {
   type Transaction,
   unchecked,
 } from '../../src/index.ts'
-import { openSystem, type System } from '../acceptance/support.ts'
+import { eventually, openSystem, type System } from './support.ts'
 
 /** Events of accounts whose numbers the tests choose. */
 export const events = defineEvents({
@@ -82,4 +82,12 @@ export async function operatorLog(bank: Bank): Promise<
   }[]
 > {
   return bank.rows('select operator, action, affected, note from outbox_operator_log order by id')
+}
+
+export const numbers = (count: number, from = 1): readonly number[] =>
+  Array.from({ length: count }, (_, n) => n + from)
+
+/** Until so many dead letters wait for a person. */
+export async function allDied(bank: Bank, letters: number): Promise<void> {
+  await eventually(`${letters} died`, async () => (await bank.outbox.deadLetters.count()) === letters)
 }

@@ -1,8 +1,6 @@
 import { expect, test } from 'vitest'
-import { eventually } from '../acceptance/support.ts'
-import { KIM, Ledger, openBank, operatorLog, pay } from './scene.ts'
-
-const numbers = (count: number): readonly number[] => Array.from({ length: count }, (_, n) => n + 1)
+import { allDied, KIM, Ledger, numbers, openBank, operatorLog, pay } from './bank-system.ts'
+import { rejection } from './support.ts'
 
 test('D8 a plan counts per subscription, type and key, and changes nothing', async () => {
   await using bank = await openBank()
@@ -11,7 +9,7 @@ test('D8 a plan counts per subscription, type and key, and changes nothing', asy
   await bank.run([ledger.subscription(bank, 'plain'), ledger.subscription(bank, 'books', { order: 'aggregate' })])
   await pay(bank, 'a', [1, 2])
   await pay(bank, 'b', [1])
-  await eventually('five died', async () => (await bank.outbox.deadLetters.count()) === 5)
+  await allDied(bank, 5)
   const plan = await bank.outbox.redrive.plan()
   expect(plan).toMatchObject({
     letters: 5,
@@ -34,7 +32,7 @@ test('D8 applying a plan delivers every letter again, with the operator in the l
   ledger.isSick = () => true
   await bank.run([ledger.subscription(bank, 'plain')])
   await pay(bank, 'a', numbers(30))
-  await eventually('all died', async () => (await bank.outbox.deadLetters.count()) === 30)
+  await allDied(bank, 30)
   ledger.isSick = () => false
   const { id } = await bank.outbox.redrive.plan({ subscription: 'plain' })
   const told: number[] = []
@@ -64,7 +62,7 @@ test('D8 a sick handler makes it stop by itself, and it goes on only when asked 
   ledger.isSick = () => true
   await bank.run([ledger.subscription(bank, 'plain')])
   await pay(bank, 'a', numbers(60))
-  await eventually('all died', async () => (await bank.outbox.deadLetters.count()) === 60)
+  await allDied(bank, 60)
   const { id } = await bank.outbox.redrive.plan()
   const limits = { ratePerSecond: null, stopWhenFailedShare: 0.5, minSample: 5, atOnce: 10 }
   const stopped = await bank.outbox.redrive.apply(id, { ...KIM, ...limits })
@@ -74,10 +72,46 @@ test('D8 a sick handler makes it stop by itself, and it goes on only when asked 
   expect((await operatorLog(bank)).at(-1)).toMatchObject({ action: 'redrive-stop', operator: KIM.operator })
   await expect(bank.outbox.redrive.apply(id, KIM)).rejects.toThrow('stopped by itself')
   ledger.isSick = () => false
-  await eventually('what was on its way has ended', async () => {
-    return (await bank.count('outbox_delivery', "status not in ('DONE', 'DEAD')")) === 0
-  })
+  await bank.untilSettled()
   const resumed = await bank.outbox.redrive.apply(id, { ...KIM, ...limits, resume: true })
   expect(resumed).toMatchObject({ state: 'done', waiting: 0, onTheirWay: 0 })
   expect(resumed.succeeded).toBe(60 - resumed.failedAgain)
+})
+
+test('D8 filters choose what a plan takes, and one that matches nothing is refused', async () => {
+  await using bank = await openBank()
+  const ledger = new Ledger()
+  ledger.isSick = () => true
+  await bank.run([ledger.subscription(bank, 'plain'), ledger.subscription(bank, 'books', { order: 'aggregate' })])
+  await pay(bank, 'a', [1])
+  await bank.publish('Refunded', { aggregateId: 'b', payload: { n: 1 } })
+  await allDied(bank, 4)
+  const { redrive, deadLetters } = bank.outbox
+  const letters = await deadLetters.list()
+  const lettersOf = async (filter: Parameters<typeof redrive.plan>[0]): Promise<number> =>
+    (await redrive.plan(filter)).letters
+  expect(await lettersOf({})).toBe(4)
+  expect(await lettersOf({ subscription: 'books' })).toBe(2)
+  expect(await lettersOf({ stream: 'bank.refund' })).toBe(2)
+  expect(await lettersOf({ eventType: 'Paid', subscription: 'plain' })).toBe(1)
+  expect(await lettersOf({ errorCode: 'SICK' })).toBe(4)
+  expect(await lettersOf({ orderingKey: 'account:b' })).toBe(1)
+  expect(await lettersOf({ ids: letters.slice(0, 3).map(({ id }) => id) })).toBe(3)
+  const failedAt = (n: number): Date => letters.at(n)?.failedAt as Date
+  expect(await lettersOf({ failedFrom: new Date(failedAt(-1).getTime() - 1_000) })).toBe(4)
+  const plans = await bank.count('outbox_redrive_plan')
+  const nothing = [
+    { subscription: 'nobody' },
+    { errorCode: "SICK' or 'a' = 'a" },
+    { failedTo: new Date(failedAt(-1).getTime() - 1_000) },
+    { failedFrom: new Date(failedAt(0).getTime() + 1_000) },
+    { ids: ['404'] },
+  ]
+  for (const filter of nothing) {
+    expect(await rejection(redrive.plan(filter))).toMatchObject({
+      code: 'NOT_FOUND',
+      message: expect.stringContaining('No open dead letter'),
+    })
+  }
+  expect(await bank.count('outbox_redrive_plan')).toBe(plans)
 })
