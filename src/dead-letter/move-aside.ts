@@ -12,7 +12,7 @@ export async function moveKeyAside(
   clock: Clock,
   subscription: string,
   orderingKey: string,
-  { operator, note = null }: Pick<OperatorAct, 'operator'> & { readonly note?: string | null },
+  { operator, note = null }: OperatorAct,
 ): Promise<MovedAside> {
   let moved = 0
   for (let looks = 0; looks < MOST_LOOKS; ) {

@@ -38,7 +38,10 @@ export interface RedrivePlan extends RedriveCount {
 /** Where a plan stands: `stopped` is by itself, because too many failed again. */
 export type RedriveState = 'planned' | 'applying' | 'done' | 'stopped' | 'cancelled'
 
-/** Why a letter was passed over: decided meanwhile, no DEAD delivery left, its subscription retired, or behind one that is dead. */
+/**
+ * Why a letter was passed over: it was decided on meanwhile, its delivery is not DEAD any more, its subscription is
+ * retired, or it stands behind one of its key that is dead.
+ */
 export type RedriveSkip = 'resolved' | 'gone' | 'retired' | 'behind'
 
 /** How far a plan is. */

@@ -20,7 +20,9 @@ test('E12 a blocked key is moved aside in bounded parts, new events pass, and it
   expect(ledger.handled).toEqual(['a:5000'])
   expect(await bank.outbox.deadLetters.count({ errorCode: 'MOVED_ASIDE' })).toBe(1_200)
   const parts = (await operatorLog(bank)).filter(({ action }) => action === 'move-aside')
-  expect(parts.map(({ affected }) => affected)).toEqual([1_000, 200])
+  expect(parts.length).toBeGreaterThan(1)
+  expect(Math.max(...parts.map(({ affected }) => affected))).toBeLessThanOrEqual(1_000)
+  expect(parts.reduce((sum, { affected }) => sum + affected, 0)).toBe(1_200)
   expect(parts[0]).toMatchObject({ operator: KIM.operator, note: KIM.note })
 
   ledger.isSick = () => false
@@ -36,15 +38,18 @@ test('E12 while a key is being moved nothing passes: it stays blocked until the 
   await using bank = await openBank()
   const ledger = new Ledger()
   ledger.isSick = (_, n) => n === 1
-  await bank.run([ledger.subscription(bank, 'books', ORDERED)])
+  const books = ledger.subscription(bank, 'books', ORDERED)
+  const worker = await bank.run([books])
   await pay(bank, 'a', [1])
   await allDied(bank, 1)
+  await worker.stop()
   await pay(bank, 'a', numbers(1_001, 2))
   const store = postgresStore({ pool: bank.pool, schema: bank.schema })
   // Then the process is killed.
   expect(await store.moveAside('books', KEY, 'Kim', null)).toEqual({ moved: 1_000, free: false })
   await pay(bank, 'a', [2_000])
   await pay(bank, 'b', [2])
+  await bank.run([books])
   await eventually('another key goes on', () => ledger.handled.includes('b:2'))
   expect(await bank.outbox.moveAside('books', KEY, KIM)).toEqual({ moved: 2, free: true })
   expect(ledger.handled).toEqual(['b:2'])

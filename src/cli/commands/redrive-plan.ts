@@ -52,17 +52,18 @@ export const redrivePlanCommand: Command = defineCommand({
 })
 
 function filterOf(values: ValuesOf<PlanOptions>): RedriveFilter {
-  const given = {
-    subscription: values.subscription,
-    stream: values.stream,
-    eventType: values.type,
-    errorCode: values.error,
-    orderingKey: values.key,
-    failedFrom: values['failed-from'],
-    failedTo: values['failed-to'],
-    ids: values.ids,
+  const { subscription, stream, type: eventType, error: errorCode, key: orderingKey, ids } = values
+  const { 'failed-from': failedFrom, 'failed-to': failedTo } = values
+  return {
+    ...(subscription === undefined ? {} : { subscription }),
+    ...(stream === undefined ? {} : { stream }),
+    ...(eventType === undefined ? {} : { eventType }),
+    ...(errorCode === undefined ? {} : { errorCode }),
+    ...(orderingKey === undefined ? {} : { orderingKey }),
+    ...(failedFrom === undefined ? {} : { failedFrom }),
+    ...(failedTo === undefined ? {} : { failedTo }),
+    ...(ids === undefined ? {} : { ids }),
   }
-  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
 }
 
 function printPlan(plan: RedrivePlan, invocation: Invocation<unknown>): void {

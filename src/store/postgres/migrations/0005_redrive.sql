@@ -273,11 +273,15 @@ declare
 begin
   select string_agg(k.name, ', ') into strangers from jsonb_object_keys(filter) as k(name)
    where k.name <> all (array['subscription', 'stream', 'eventType', 'errorCode', 'orderingKey', 'failedFrom',
-                              'failedTo', 'ids']);
+                              'failedTo', 'ids'])
+      or filter -> k.name = 'null';
   if strangers is not null then
     raise exception 'a plan has no filter %', strangers using errcode = '22023',
       hint = 'Filters: subscription, stream, eventType, errorCode, orderingKey, failedFrom, failedTo, ids.';
   end if;
+  -- Plans that nobody began are not kept for ever.
+  delete from {schema}.outbox_redrive_plan p
+   where p.state = 'planned' and p.expires_at < clock_timestamp() - interval '7 days';
   insert into {schema}.outbox_redrive_plan (filter) values (filter) returning id into plan;
   with matching as materialized (
     select l.id, l.subscription_id, l.position, l.event_id, l.event_type from {schema}.outbox_dead_letter l
@@ -329,10 +333,13 @@ declare
   p {schema}.outbox_redrive_plan;
 begin
   perform {schema}.outbox_require_operator(operator);
-  select * into p from {schema}.outbox_redrive_plan r where r.id = plan for update;
+  perform 1 from {schema}.outbox_redrive_plan r where r.id = plan for update;
   if not found then
     raise exception 'plan % does not exist', plan using errcode = 'P0002';
   end if;
+  -- What was on its way when it stopped has ended since, and is not held against what comes now.
+  perform {schema}.outbox_judge_redrive(plan);
+  select * into p from {schema}.outbox_redrive_plan r where r.id = plan;
   if p.state = 'done' then
     return p.state;
   end if;
@@ -404,6 +411,7 @@ begin
                                 where n.event_id = i.event_id and n.subscription_id = i.subscription_id
                                   and n.id > i.letter_id) then 'dead'
                   when d.id is null or d.status = 'DONE' then 'done'
+                  when d.status = 'DEAD' then 'dead'
                   when d.status = 'PENDING' and {schema}.outbox_is_behind_dead(
                          i.subscription_id, i.lane, i.ordering_key, i.position) then 'blocked' end as fate
         from {schema}.outbox_redrive_item i
@@ -552,6 +560,7 @@ declare
   p {schema}.outbox_redrive_plan;
   judged integer;
   died integer;
+  places integer;
 begin
   driven := 0;
   wait_ms := 0;
@@ -582,10 +591,10 @@ begin
     return;
   end if;
   wait_ms := greatest(extract(epoch from p.next_at - clock_timestamp()) * 1000, 0);
-  if wait_ms = 0 then
-    -- About five batches a second, so that a rate is a rate and no rush.
-    driven := {schema}.outbox_drive_next(plan, operator, note,
-      least(p.at_once - (p.driven - p.succeeded - p.died - p.blocked), ceil(coalesce(p.rate, 500) / 5))::integer);
+  -- About five batches a second, so that a rate is a rate and no rush.
+  places := least(p.at_once - (p.driven - p.succeeded - p.died - p.blocked), ceil(coalesce(p.rate, 500) / 5));
+  if wait_ms = 0 and places > 0 then
+    driven := {schema}.outbox_drive_next(plan, operator, note, places);
   end if;
 end
   $commitpost$;
@@ -635,20 +644,19 @@ begin
   end if;
   with met as (
     update {schema}.outbox_dead_letter l
-       set redrive_at = case when n.times >= at_most then 'infinity'
-             else l.failed_at + least(after_ms * factor ^ n.times, 315576000000) * interval '1 millisecond' end,
+       set redrive_at = (
+             select case when count(*) >= at_most then 'infinity'
+                    else l.failed_at + least(after_ms * factor ^ count(*), 315576000000) * interval '1 millisecond' end
+               from {schema}.outbox_dead_letter e
+              where e.event_id = l.event_id and e.subscription_id = l.subscription_id and e.position = l.position
+                and e.resolved_by like 'policy:%'),
            updated_at = clock_timestamp()
-      from (
-        select f.id, (select count(*) from {schema}.outbox_dead_letter e
-                       where e.event_id = f.event_id and e.subscription_id = f.subscription_id
-                         and e.position = f.position and e.resolved_by like 'policy:%') as times
-          from (
-            select u.id, u.event_id, u.subscription_id, u.position from {schema}.outbox_dead_letter u
-             where u.subscription_id = of_subscription and not u.resolved and u.redrive_at is null
-               and (u.error_code = any (codes) or u.error_code like any (patterns))
-             limit 1000
-               for update skip locked) f) n
-     where l.id = n.id
+     where l.ctid = any (array(
+       select u.ctid from {schema}.outbox_dead_letter u
+        where u.subscription_id = of_subscription and not u.resolved and u.redrive_at is null
+          and (u.error_code = any (codes) or u.error_code like any (patterns))
+        limit 1000
+          for update skip locked))
     returning l.redrive_at
   )
   select count(*) filter (where m.redrive_at = 'infinity') into left_to_person from met m;
@@ -667,12 +675,18 @@ begin
   loop
     perform 1 from {schema}.outbox_delivery d join {schema}.outbox_subscription s on s.id = d.subscription_id
       where d.id = letter.position and d.subscription_id = of_subscription and d.status = 'DEAD' and s.state <> 'retired';
+    if not found then
+      update {schema}.outbox_dead_letter l set redrive_at = 'infinity' where l.id = letter.id;
+      left_to_person := left_to_person + 1;
+      continue;
+    end if;
+    -- Whoever has it locked is not waited for: the next time will do.
+    perform 1 from {schema}.outbox_delivery d
+      where d.id = letter.position and d.subscription_id = of_subscription and d.status = 'DEAD'
+        for update skip locked;
     if found then
       perform {schema}.outbox_retry(letter.id, 'policy:' || policy, null);
       redriven := redriven + 1;
-    else
-      update {schema}.outbox_dead_letter l set redrive_at = 'infinity' where l.id = letter.id;
-      left_to_person := left_to_person + 1;
     end if;
   end loop;
 end
