@@ -18,7 +18,15 @@ export function printProgress(
   { terminal, messages, formats }: Invocation<unknown>,
 ): void {
   const { fields, skips, states, title } = messages.redrive
-  const numbers = ['letters', 'waiting', 'driven', 'onTheirWay', 'succeeded', 'failedAgain', 'blocked'] as const
+  const numbers = [
+    'letters',
+    'waiting',
+    'driven',
+    'onTheirWay',
+    'succeeded',
+    'failedAgain',
+    'blocked',
+  ] as const
   const skipped = Object.entries(progress.skipped) as [RedriveSkip, number][]
   const facts = [
     ...numbers.map((name) => [fields[name], progress[name]] as const),

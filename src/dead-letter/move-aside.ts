@@ -12,11 +12,11 @@ export async function moveKeyAside(
   clock: Clock,
   subscription: string,
   orderingKey: string,
-  { operator, note = null }: OperatorAct,
+  act: OperatorAct,
 ): Promise<MovedAside> {
   let moved = 0
   for (let looks = 0; looks < MOST_LOOKS; ) {
-    const part = await store.moveAside(subscription, orderingKey, operator, note)
+    const part = await store.moveAside(subscription, orderingKey, act.operator, act.note ?? null)
     moved += part.moved
     if (part.free) return { moved, free: true }
     if (part.moved > 0) continue

@@ -109,5 +109,7 @@ export function applyProblems(act: unknown): Problems {
 function numberProblem(name: string, value: unknown, most: number): string | null {
   if (value === undefined || value === null) return null
   const isFine = typeof value === 'number' && value > 0 && value <= most
-  return isFine ? null : `${name} must be a number above 0 and at most ${most}, or null, but is ${shown(value)}`
+  return isFine
+    ? null
+    : `${name} must be a number above 0 and at most ${most}, or null, but is ${shown(value)}`
 }

@@ -60,7 +60,11 @@ export class Ledger {
 }
 
 /** Publishes events of one account, in one transaction. */
-export async function pay(bank: Bank, account: string, numbers: readonly number[]): Promise<readonly string[]> {
+export async function pay(
+  bank: Bank,
+  account: string,
+  numbers: readonly number[],
+): Promise<readonly string[]> {
   const { outbox, pool } = bank
   return outbox.inTransaction(pool, (tx) =>
     outbox.publishAll(

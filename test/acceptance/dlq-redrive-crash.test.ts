@@ -49,7 +49,11 @@ test('D8 what was killed between two batches goes on where it was: each letter i
   expect(await redrive.status(id)).toMatchObject({ state: 'applying', driven: 10, waiting: 20 })
   const end = await redrive.apply(id, { operator: 'Lee', ...FAST })
   expect(end).toMatchObject({ state: 'done', driven: 30, succeeded: 30, appliedBy: 'Lee' })
-  expect(ledger.handled.toSorted()).toEqual(numbers(30).map((n) => `a:${n}`).toSorted())
+  expect(ledger.handled.toSorted()).toEqual(
+    numbers(30)
+      .map((n) => `a:${n}`)
+      .toSorted(),
+  )
   const retried = (await operatorLog(bank)).filter(({ action }) => action === 'retry')
   expect(retried.filter(({ operator }) => operator === KIM.operator)).toHaveLength(10)
   expect(retried.filter(({ operator }) => operator === 'Lee')).toHaveLength(20)

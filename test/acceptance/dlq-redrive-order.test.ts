@@ -5,7 +5,8 @@ import { eventually } from './support.ts'
 const ORDERED = { order: 'aggregate', lanes: 4 } as const
 const CONTINUES = { ...ORDERED, onDead: 'continue' } as const
 const FAST = { ratePerSecond: null } as const
-const named = (account: string, ...ns: readonly number[]): readonly string[] => ns.map((n) => `${account}:${n}`)
+const named = (account: string, ...ns: readonly number[]): readonly string[] =>
+  ns.map((n) => `${account}:${n}`)
 
 async function untilHandled(ledger: Ledger, count: number): Promise<void> {
   await eventually(`${count} handled`, () => ledger.handled.length === count)
@@ -97,7 +98,14 @@ test('D8 one that dies again blocks its key, and what was re-driven behind it wa
   ledger.isSick = (_account, n) => n === 2
   const { id } = await bank.outbox.redrive.plan({ orderingKey: key })
   const end = await bank.outbox.redrive.apply(id, { ...KIM, ...FAST })
-  expect(end).toMatchObject({ state: 'done', driven: 5, succeeded: 1, failedAgain: 1, blocked: 3, onTheirWay: 0 })
+  expect(end).toMatchObject({
+    state: 'done',
+    driven: 5,
+    succeeded: 1,
+    failedAgain: 1,
+    blocked: 3,
+    onTheirWay: 0,
+  })
   expect(ledger.handled).toEqual(named('a', 1))
   const [again] = await bank.outbox.deadLetters.list()
   await bank.outbox.deadLetters.resolve(again?.id ?? '', KIM)
@@ -111,7 +119,14 @@ test('D8 what stands behind one that died again is passed over and stays a dead 
   ledger.isSick = (_account, n) => n === 2
   const { id } = await bank.outbox.redrive.plan({ orderingKey: key })
   const end = await bank.outbox.redrive.apply(id, { ...KIM, ...FAST, atOnce: 2 })
-  expect(end).toMatchObject({ state: 'done', driven: 2, succeeded: 1, failedAgain: 1, blocked: 0, waiting: 0 })
+  expect(end).toMatchObject({
+    state: 'done',
+    driven: 2,
+    succeeded: 1,
+    failedAgain: 1,
+    blocked: 0,
+    waiting: 0,
+  })
   expect(end.skipped).toEqual({ resolved: 0, gone: 0, retired: 0, behind: 3 })
   expect(await bank.outbox.deadLetters.count()).toBe(4)
   // A new plan takes the key where it stands.

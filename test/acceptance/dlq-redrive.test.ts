@@ -6,7 +6,10 @@ test('D8 a plan counts per subscription, type and key, and changes nothing', asy
   await using bank = await openBank()
   const ledger = new Ledger()
   ledger.isSick = () => true
-  await bank.run([ledger.subscription(bank, 'plain'), ledger.subscription(bank, 'books', { order: 'aggregate' })])
+  await bank.run([
+    ledger.subscription(bank, 'plain'),
+    ledger.subscription(bank, 'books', { order: 'aggregate' }),
+  ])
   await pay(bank, 'a', [1, 2])
   await pay(bank, 'b', [1])
   await allDied(bank, 5)
@@ -41,7 +44,14 @@ test('D8 applying a plan delivers every letter again, with the operator in the l
     ratePerSecond: null,
     onProgress: ({ driven }) => told.push(driven),
   })
-  expect(end).toMatchObject({ state: 'done', letters: 30, driven: 30, succeeded: 30, failedAgain: 0, waiting: 0 })
+  expect(end).toMatchObject({
+    state: 'done',
+    letters: 30,
+    driven: 30,
+    succeeded: 30,
+    failedAgain: 0,
+    waiting: 0,
+  })
   expect(told.at(-1)).toBe(30)
   expect(new Set(ledger.handled).size).toBe(30)
   const log = await operatorLog(bank)
@@ -82,7 +92,10 @@ test('D8 filters choose what a plan takes, and one that matches nothing is refus
   await using bank = await openBank()
   const ledger = new Ledger()
   ledger.isSick = () => true
-  await bank.run([ledger.subscription(bank, 'plain'), ledger.subscription(bank, 'books', { order: 'aggregate' })])
+  await bank.run([
+    ledger.subscription(bank, 'plain'),
+    ledger.subscription(bank, 'books', { order: 'aggregate' }),
+  ])
   await pay(bank, 'a', [1])
   await bank.publish('Refunded', { aggregateId: 'b', payload: { n: 1 } })
   await allDied(bank, 4)

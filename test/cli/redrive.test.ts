@@ -35,7 +35,15 @@ const log = async (): Promise<unknown[]> => {
 }
 
 test('redrive plan, apply and status deliver dead letters again', async () => {
-  const planned = await cli('redrive', 'plan', '--subscription', 'mailer', '--error', 'CARD_REFUSED', '--json')
+  const planned = await cli(
+    'redrive',
+    'plan',
+    '--subscription',
+    'mailer',
+    '--error',
+    'CARD_REFUSED',
+    '--json',
+  )
   expect(planned.code).toBe(0)
   const { id } = JSON.parse(planned.stdout) as { id: string }
   expect(JSON.parse(planned.stdout)).toMatchObject({
@@ -46,14 +54,32 @@ test('redrive plan, apply and status deliver dead letters again', async () => {
     eventTypes: [{ eventType: 'OrderPlaced', letters: 1, reordered: 0 }],
     keys: [],
   })
-  await using worker = outbox.worker([outbox.subscription('mailer', { on: { OrderPlaced: () => undefined } })])
+  await using worker = outbox.worker([
+    outbox.subscription('mailer', { on: { OrderPlaced: () => undefined } }),
+  ])
   await worker.active()
-  const applied = await cli('redrive', 'apply', id, '--operator', 'kim', '--rate', '50/s', '--stop-share', '20%')
+  const applied = await cli(
+    'redrive',
+    'apply',
+    id,
+    '--operator',
+    'kim',
+    '--rate',
+    '50/s',
+    '--stop-share',
+    '20%',
+  )
   expect(applied.code).toBe(0)
   expect(applied.stdout).toContain(`Plan ${id}: done`)
   expect(applied.stdout).toMatch(/^succeeded +1$/m)
   const status = await cli('redrive', 'status', id, '--json')
-  expect(JSON.parse(status.stdout)).toMatchObject({ id, state: 'done', succeeded: 1, failedAgain: 0, appliedBy: 'kim' })
+  expect(JSON.parse(status.stdout)).toMatchObject({
+    id,
+    state: 'done',
+    succeeded: 1,
+    failedAgain: 0,
+    appliedBy: 'kim',
+  })
   expect(await log()).toEqual(['kim retry', 'kim redrive'])
 })
 
@@ -87,7 +113,10 @@ test.each([
   { args: ['redrive', 'cancel', '1'], says: '--operator is missing' },
   { args: ['redrive', 'apply', 'x', '--operator', 'kim'], says: 'must be a number as the list shows it' },
   { args: ['redrive', 'apply', '1', '--operator', 'kim', '--stop-share', '200%'], says: 'must be a share' },
-  { args: ['redrive', 'apply', '1', '--operator', 'kim', '--rate', 'fast'], says: 'must be a number per second' },
+  {
+    args: ['redrive', 'apply', '1', '--operator', 'kim', '--rate', 'fast'],
+    says: 'must be a number per second',
+  },
   { args: ['redrive', 'plan', '--ids', '1,x'], says: 'must be numbers as the list shows them' },
   { args: ['redrive', 'plan', '--failed-from', 'yesterday'], says: 'must be a time such as' },
   { args: ['move-aside', 'mailer'], says: 'is missing' },
@@ -137,7 +166,16 @@ test('move-aside frees a blocked key and says how many events are dead letters n
   await died
   await worker.stop()
   for (const _ of [1, 2]) await place()
-  const moved = await cli('move-aside', 'ledger', 'order:9', '--operator', 'kim', '--note', 'poison', '--json')
+  const moved = await cli(
+    'move-aside',
+    'ledger',
+    'order:9',
+    '--operator',
+    'kim',
+    '--note',
+    'poison',
+    '--json',
+  )
   expect(moved.code).toBe(0)
   expect(JSON.parse(moved.stdout)).toEqual({
     action: 'move-aside',

@@ -24,7 +24,15 @@ export const moveAsideCommand: Command = defineCommand({
       const { moved, free } = await moveAside(subscription, key, { operator, note })
       await subscriptions.notifyWorkers()
       if (globals.json) {
-        terminal.printJson({ action: 'move-aside', subscription, key, moved, free, operator, note: note || null })
+        terminal.printJson({
+          action: 'move-aside',
+          subscription,
+          key,
+          moved,
+          free,
+          operator,
+          note: note || null,
+        })
         return free ? 0 : 1
       }
       const { movedAside, notFree } = messages.redrive

@@ -43,7 +43,10 @@ export const redriveApplyCommand: Command = defineCommand({
     'at-once': wholeNumber(
       'N',
       { least: 1, most: MOST },
-      { en: 'How many may be on their way. Default: 100', ko: '동시에 전달 중일 최대 건수입니다. 기본값: 100' },
+      {
+        en: 'How many may be on their way. Default: 100',
+        ko: '동시에 전달 중일 최대 건수입니다. 기본값: 100',
+      },
     ),
     resume: flag({ en: 'Go on although it stopped by itself', ko: '스스로 멈춘 계획을 이어서 진행합니다' }),
   },

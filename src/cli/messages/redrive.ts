@@ -10,9 +10,7 @@ export interface RedriveMessages {
   readonly unreachable: (letters: string) => string
   readonly moreKeys: (shown: string, all: string) => string
   readonly whatNext: (id: string, expires: string) => string
-  readonly columns: Readonly<
-    Record<'subscription' | 'event' | 'key' | 'letters' | 'reordered', string>
-  >
+  readonly columns: Readonly<Record<'subscription' | 'event' | 'key' | 'letters' | 'reordered', string>>
   readonly states: Readonly<Record<RedriveState, string>>
   readonly fields: Readonly<
     Record<
@@ -40,8 +38,7 @@ export const redriveEn: RedriveMessages = {
     `Plan ${id}: dead letters that would be delivered again: ${letters}. Nothing has been changed.`,
   reordered: (letters) =>
     `Too late for their order: ${letters}. Later events of their keys were handled already.`,
-  unreachable: (letters) =>
-    `Left out: ${letters}. Their subscription is retired, or their delivery is gone.`,
+  unreachable: (letters) => `Left out: ${letters}. Their subscription is retired, or their delivery is gone.`,
   moreKeys: (shown, all) => `${shown} of ${all} keys.`,
   whatNext: (id, expires) => `Apply it before ${expires}: commitpost redrive apply ${id} --operator NAME`,
   columns: {
@@ -79,8 +76,7 @@ export const redriveEn: RedriveMessages = {
     `Too many failed again. Once the cause is gone: commitpost redrive apply ${id} --resume --operator NAME`,
   interrupted: (id) =>
     `Interrupted; what is on its way goes on. Go on with: commitpost redrive apply ${id} --operator NAME`,
-  cancelled: (id, operator) =>
-    `Plan ${id} is cancelled, by ${operator}. What is on its way already goes on.`,
+  cancelled: (id, operator) => `Plan ${id} is cancelled, by ${operator}. What is on its way already goes on.`,
   movedAside: (subscription, key, moved, operator) =>
     `Key "${key}" of "${subscription}" is moved aside, by ${operator}. Events that are dead letters now: ${moved}.`,
   notFree: (moved) =>

@@ -152,7 +152,9 @@ class PostgresStore implements OutboxStore<Transaction> {
   }
 
   beginRedrive(planId: string, operator: string, settings: RedriveSettings): Promise<RedriveState> {
-    return this.#ask('redrive.apply', () => beginRedrive(this.#pool, this.#schema, planId, operator, settings))
+    return this.#ask('redrive.apply', () =>
+      beginRedrive(this.#pool, this.#schema, planId, operator, settings),
+    )
   }
 
   stepRedrive(planId: string, operator: string, note: string | null): Promise<RedriveStep> {

@@ -101,7 +101,9 @@ test('what is in hand or locked keeps a key from being free, and is waited for b
     [inHand],
   )
   expect(await move()).toEqual({ moved: 1, free: true })
-  expect(await one(db.pool, 'select count(*)::int from outbox_delivery where held and subscription_id = $1', [id])).toBe(0)
+  expect(
+    await one(db.pool, 'select count(*)::int from outbox_delivery where held and subscription_id = $1', [id]),
+  ).toBe(0)
 })
 
 test('only a worker re-drives by policy, and a worker decides on nothing else', async () => {
@@ -127,9 +129,9 @@ test('only a worker re-drives by policy, and a worker decides on nothing else', 
   const forged = `update outbox_delivery set status = 'DEAD', held = false, last_error_code = 'X'`
   await insertEvent(db.pool)
   expect(await refusal(db.as.worker.query(`${forged} where status = 'PENDING'`))).toBe('55000')
-  expect(await refusal(db.as.worker.query('update outbox_dead_letter set moved_xid = pg_current_xact_id()'))).toBe(
-    '42501',
-  )
+  expect(
+    await refusal(db.as.worker.query('update outbox_dead_letter set moved_xid = pg_current_xact_id()')),
+  ).toBe('42501')
   expect(await one(db.as.worker, byPolicy)).toBe(1)
   expect(await logged()).toEqual(['policy:transient retry 1'])
 })
