@@ -1,5 +1,5 @@
 import type { Clock } from '../runtime/clock.ts'
-import type { RedriveProgress, RedriveStore } from '../store/redrive-store.ts'
+import type { RedriveProgress, RedriveSettings, RedriveStore } from '../store/redrive-store.ts'
 import type { OperatorAct } from './dead-letters.ts'
 
 /** How a plan is applied, by whom and why. */
@@ -56,13 +56,7 @@ export async function applyPlan(
   act: ApplyAct,
 ): Promise<RedriveProgress> {
   const { operator, note = null, onProgress = () => undefined, signal } = act
-  await store.beginRedrive(planId, operator, {
-    ratePerSecond: act.ratePerSecond === undefined ? DEFAULT_RATE : act.ratePerSecond,
-    atOnce: act.atOnce ?? DEFAULT_AT_ONCE,
-    stopWhenFailedShare: act.stopWhenFailedShare === undefined ? DEFAULT_SHARE : act.stopWhenFailedShare,
-    minSample: act.minSample ?? DEFAULT_SAMPLE,
-    resume: act.resume ?? false,
-  })
+  await store.beginRedrive(planId, operator, settingsOf(act))
   const isAborted = (): boolean => signal?.aborted === true
   let lookMs = FIRST_LOOK_MS
   for (;;) {
@@ -76,4 +70,10 @@ export async function applyPlan(
     await clock.sleep(Math.max(step.waitMs, lookMs), signal)
     if (isAborted()) return progress
   }
+}
+
+function settingsOf(act: ApplyAct): RedriveSettings {
+  const { ratePerSecond = DEFAULT_RATE, stopWhenFailedShare = DEFAULT_SHARE } = act
+  const { minSample = DEFAULT_SAMPLE, atOnce = DEFAULT_AT_ONCE, resume = false } = act
+  return { ratePerSecond, stopWhenFailedShare, minSample, atOnce, resume }
 }

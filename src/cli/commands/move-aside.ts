@@ -18,11 +18,11 @@ export const moveAsideCommand: Command = defineCommand({
   operands: { subscription: subscriptionOperand, key: keyOperand },
   options: { operator: operatorOption, note: noteOption },
   run: (invocation) =>
-    withReadyDatabase(invocation, async ({ moveAside, subscriptions }) => {
+    withReadyDatabase(invocation, async (database) => {
       const { values, globals, terminal, messages, formats } = invocation
       const { subscription, key, operator, note = '' } = values
-      const { moved, free } = await moveAside(subscription, key, { operator, note })
-      await subscriptions.notifyWorkers()
+      const { moved, free } = await database.moveAside(subscription, key, { operator, note })
+      await database.subscriptions.notifyWorkers()
       if (globals.json) {
         terminal.printJson({
           action: 'move-aside',

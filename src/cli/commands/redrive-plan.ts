@@ -90,7 +90,7 @@ function printPlan(plan: RedrivePlan, invocation: Invocation<unknown>): void {
   )
   if (plan.keyCount > plan.keys.length)
     terminal.note(redrive.moreKeys(formats.count(plan.keys.length), formats.count(plan.keyCount)))
-  const warn = (text: string): void => terminal.note(terminal.style('warning', text))
+  const warn = (line: string): void => terminal.note(terminal.style('warning', line))
   if (plan.reordered > 0) warn(redrive.reordered(formats.count(plan.reordered)))
   if (plan.unreachable > 0) warn(redrive.unreachable(formats.count(plan.unreachable)))
   terminal.note(redrive.whatNext(plan.id, formats.time(plan.expiresAt)))

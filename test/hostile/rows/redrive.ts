@@ -8,10 +8,10 @@ const redrive = (does: string, says: string, run: (redrive: Redrive) => unknown)
   invalid(`redrive.${does}`, says, ({ outbox }) => run(outbox.redrive))
 
 const planned = (does: string, says: string, filter: object): Refusal =>
-  redrive(`plan(${does})`, says, ({ plan }) => plan(wrong(filter)))
+  redrive(`plan(${does})`, says, (all) => all.plan(wrong(filter)))
 
 const applied = (does: string, says: string, act: object): Refusal =>
-  redrive(`apply('1', { …, ${does} })`, says, ({ apply }) => apply('1', wrong({ ...kim, ...act })))
+  redrive(`apply('1', { …, ${does} })`, says, (all) => all.apply('1', wrong({ ...kim, ...act })))
 
 const policy = (does: string, says: string, given: unknown): Refusal =>
   invalid(`subscription('s', { …, redrive: ${does} })`, says, ({ outbox }) =>
@@ -24,7 +24,7 @@ const NO_ID = 'the id must be a whole number as text, as `plan` returns it'
 export const redrives: Group = {
   title: 'Re-driving many, and keys moved aside',
   rows: [
-    redrive('plan(null)', 'the filter must be an object, but is null', ({ plan }) => plan(wrong(null))),
+    redrive('plan(null)', 'the filter must be an object, but is null', (all) => all.plan(wrong(null))),
     planned("{ subscripton: 'mailer' }", 'did you mean "subscription"?', { subscripton: 'mailer' }),
     planned('{ subscription: 5 }', 'subscription must be text that is not empty, but is 5', {
       subscription: 5,
@@ -45,14 +45,14 @@ export const redrives: Group = {
     refused('a plan of a name that quotes SQL', 'NOT_FOUND', 'No open dead letter', ({ outbox }) =>
       outbox.redrive.plan({ subscription: "x' or '1'='1" }),
     ),
-    redrive('status(1)', NO_ID, ({ status }) => status(wrong(1))),
-    redrive("status('1; drop table orders')", NO_ID, ({ status }) => status('1; drop table orders')),
-    redrive("status('9223372036854775808'), 2^63", 'id must be a positive whole number', ({ status }) =>
-      status('9223372036854775808'),
+    redrive('status(1)', NO_ID, (all) => all.status(wrong(1))),
+    redrive("status('1; drop table orders')", NO_ID, (all) => all.status('1; drop table orders')),
+    redrive("status('9223372036854775808'), 2^63", 'id must be a positive whole number', (all) =>
+      all.status('9223372036854775808'),
     ),
-    redrive("apply('x', …)", NO_ID, ({ apply }) => apply('x', kim)),
-    redrive("apply('1')", 'the act must be { operator, note? }, but is undefined', ({ apply }) =>
-      apply('1', wrong(undefined)),
+    redrive("apply('x', …)", NO_ID, (all) => all.apply('x', kim)),
+    redrive("apply('1')", 'the act must be { operator, note? }, but is undefined', (all) =>
+      all.apply('1', wrong(undefined)),
     ),
     applied("operator: ' '", 'operator must name who does this', { operator: ' ' }),
     applied("operator: 'policy:x'", 'operator must be the name of a person', { operator: 'policy:x' }),
@@ -76,8 +76,8 @@ export const redrives: Group = {
     refused("redrive.cancel('404', …)", 'NOT_FOUND', 'There is no plan "404"', ({ outbox }) =>
       outbox.redrive.cancel('404', kim),
     ),
-    redrive("cancel('1', { operator: '' })", 'operator must name who does this', ({ cancel }) =>
-      cancel('1', { operator: '' }),
+    redrive("cancel('1', { operator: '' })", 'operator must name who does this', (all) =>
+      all.cancel('1', { operator: '' }),
     ),
     invalid('moveAside(undefined, …)', 'the subscription must be text that is not empty', ({ outbox }) =>
       outbox.moveAside(wrong(undefined), 'order:1', kim),
