@@ -29,7 +29,7 @@ export interface RedrivePlan extends RedriveCount {
   readonly eventTypes: readonly (RedriveCount & { readonly eventType: string })[]
   /** How many ordering keys are concerned. */
   readonly keyCount: number
-  /** The keys with the most letters, at most 50. */
+  /** The keys with the most letters, those that come too late first; at most 50. */
   readonly keys: readonly (RedriveCount & { readonly subscription: string; readonly orderingKey: string })[]
   /** It cannot be begun after this time. */
   readonly expiresAt: Date

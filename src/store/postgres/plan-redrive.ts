@@ -32,7 +32,7 @@ const countsSql = (schema: QuotedSchema): string => `
      from items group by event_type order by count(*) desc, event_type)
   union all
   (select 'key', name, ordering_key, letters, reordered, 0, null
-     from keys order by letters desc, name, ordering_key limit ${MOST_KEYS})`
+     from keys order by reordered desc, letters desc, name, ordering_key limit ${MOST_KEYS})`
 
 /** Stores which dead letters are to be re-driven, and tells what that would do. */
 export async function planRedrive(
