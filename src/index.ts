@@ -4,7 +4,9 @@ export {
   type WorkerConfigContext,
   type WorkerConfigSource,
 } from './cli/worker-config.ts'
+export type { ApplyAct } from './dead-letter/apply-plan.ts'
 export type { DeadLetters, OperatorAct, PurgeOptions } from './dead-letter/dead-letters.ts'
+export type { Redrive } from './dead-letter/redrive.ts'
 export type { ClaimedDelivery, DeliveryFailure, DeliveryStatus, Lease } from './delivery/delivery.ts'
 export { FAILURE_MEANINGS, type OwnFailureCode } from './delivery/failure.ts'
 export { createDispatcher, type EventDispatcher } from './dispatch/dispatcher.ts'
@@ -98,6 +100,15 @@ export {
   type DeadLetterReason,
 } from './store/dead-letter-store.ts'
 export type { SubscriptionStatus } from './store/inspect-store.ts'
+export type {
+  MovedAside,
+  RedriveCount,
+  RedriveFilter,
+  RedrivePlan,
+  RedriveProgress,
+  RedriveSkip,
+  RedriveState,
+} from './store/redrive-store.ts'
 export type { OutboxStore, WorkerStore } from './store/store.ts'
 export type { OrderBy, RetireReport, StartFrom } from './store/subscription-store.ts'
 export type { Transaction } from './store/transaction.ts'
@@ -108,6 +119,7 @@ export {
   type OutboxRepository,
   type OutboxRepositoryOptions,
 } from './worker/outbox-repository.ts'
+export type { RedrivePolicy } from './worker/redrive-policy.ts'
 export { runUntilSignal, stopOnSignals } from './worker/signals.ts'
 export { exhaustive, type Subscription, subscription } from './worker/subscription.ts'
 export type {

@@ -4,6 +4,9 @@ import {
   type DeadLetters,
   type OperatorAct,
 } from './dead-letter/dead-letters.ts'
+import { moveKeyAside } from './dead-letter/move-aside.ts'
+import { createRedrive, type Redrive } from './dead-letter/redrive.ts'
+import { keyProblem } from './dead-letter/redrive-problems.ts'
 import type { Catalogue } from './event/catalogue.ts'
 import type { EventHeaders } from './event/event.ts'
 import { logObserver } from './observe/log-observer.ts'
@@ -33,6 +36,7 @@ import {
 import { property } from './runtime/property.ts'
 import { type Random, systemRandom } from './runtime/random.ts'
 import type { SubscriptionStatus } from './store/inspect-store.ts'
+import type { MovedAside } from './store/redrive-store.ts'
 import type { OutboxStore } from './store/store.ts'
 import type { RetireReport } from './store/subscription-store.ts'
 import { createContextServices } from './worker/context-services.ts'
@@ -96,6 +100,8 @@ export interface Outbox<C extends Catalogue, Tx> extends EventBus<C, Tx> {
   readonly events: C
   /** What a person does with events that failed for good. */
   readonly deadLetters: DeadLetters
+  /** Delivers many of them again: plan, then apply. */
+  readonly redrive: Redrive
   /** Runs the work between BEGIN and COMMIT on a client of the pool, and wakes the workers after the commit. */
   inTransaction<Pool extends TransactionPool, Result>(
     pool: Pool,
@@ -118,6 +124,12 @@ export interface Outbox<C extends Catalogue, Tx> extends EventBus<C, Tx> {
    * is resolved. Its name can be given again, to a subscription that begins by its own `startFrom`.
    */
   retire(subscriptionName: string, act: RetireAct): Promise<RetireReport>
+  /**
+   * Frees a key of an ordered subscription that a dead letter blocks, without deciding on its events: what waits behind
+   * the dead letter becomes dead letters too (`MOVED_ASIDE`), and new events of the key are delivered. They can be
+   * re-driven later, in order. `free` is false where a worker still has one of its events in hand: call it again.
+   */
+  moveAside(subscriptionName: string, orderingKey: string, act: OperatorAct): Promise<MovedAside>
   /** How every subscription stands. */
   status(): Promise<readonly SubscriptionStatus[]>
 }
@@ -140,6 +152,7 @@ export function createOutbox<C extends Catalogue, Tx>(options: OutboxOptions<C, 
       ids: parts.ids,
       maxPayloadBytes: options.maxPayloadBytes,
     }),
+    redrive: createRedrive(store, clock),
     inTransaction: (pool, work, given = {}) => inTransaction(pool, work, wakingAfterCommit(given, bell)),
     wake: () => bell.ring(),
     subscription: (name, given) => {
@@ -158,6 +171,10 @@ export function createOutbox<C extends Catalogue, Tx>(options: OutboxOptions<C, 
       ])
       const { operator, note = null, discard = false, force = false } = act
       return store.retireSubscription(name, { operator, note, discard, force })
+    },
+    moveAside: async (name, key, act) => {
+      refuseProblems('moveAside', [...nameProblems(name), keyProblem(key ?? null), ...actProblems(act)])
+      return moveKeyAside(store, clock, name, key, act)
     },
     status: () => store.subscriptionStatuses(),
   }

@@ -12,7 +12,12 @@ import { dlqShowCommand } from './commands/dlq-show.ts'
 import { migrateSqlCommand } from './commands/migrate-sql.ts'
 import { migrateStatusCommand } from './commands/migrate-status.ts'
 import { migrateUpCommand } from './commands/migrate-up.ts'
+import { moveAsideCommand } from './commands/move-aside.ts'
 import { pauseCommand, resumeCommand } from './commands/pause.ts'
+import { redriveApplyCommand } from './commands/redrive-apply.ts'
+import { redriveCancelCommand } from './commands/redrive-cancel.ts'
+import { redrivePlanCommand } from './commands/redrive-plan.ts'
+import { redriveStatusCommand } from './commands/redrive-status.ts'
 import { retireCommand } from './commands/retire.ts'
 import { rolesSqlCommand } from './commands/roles-sql.ts'
 import { statusCommand } from './commands/status.ts'
@@ -37,6 +42,11 @@ export const COMMANDS: readonly Command[] = [
   dlqResolveCommand,
   dlqExportCommand,
   dlqPurgeCommand,
+  redrivePlanCommand,
+  redriveApplyCommand,
+  redriveStatusCommand,
+  redriveCancelCommand,
+  moveAsideCommand,
   pauseCommand,
   resumeCommand,
   retireCommand,

@@ -1,5 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { createDeadLetters } from '../dead-letter/dead-letters.ts'
+import { moveKeyAside } from '../dead-letter/move-aside.ts'
+import { createRedrive } from '../dead-letter/redrive.ts'
+import { systemClock } from '../runtime/clock.ts'
 import { SchemaMissingError, SchemaVersionError } from '../runtime/errors.ts'
 import { migrateUp } from '../store/postgres/migrate.ts'
 import { migrationSql } from '../store/postgres/migration-sql.ts'
@@ -25,7 +28,9 @@ async function openDatabase({ url, schema }: DatabaseTarget): Promise<Database> 
   return {
     deadLetters: createDeadLetters(store),
     deadLettersBy: (catalogue) => createDeadLetters(store, { catalogue }),
+    redrive: createRedrive(store, systemClock),
     subscriptions: store,
+    moveAside: (subscription, key, act) => moveKeyAside(store, systemClock, subscription, key, act),
     migrateUp: () => migrateUp(pool, { schema }),
     compareMigrations,
     assertReady: async () => {

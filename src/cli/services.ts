@@ -1,5 +1,7 @@
-import type { DeadLetters } from '../dead-letter/dead-letters.ts'
+import type { DeadLetters, OperatorAct } from '../dead-letter/dead-letters.ts'
+import type { Redrive } from '../dead-letter/redrive.ts'
 import type { Catalogue } from '../event/catalogue.ts'
+import type { MovedAside } from '../store/redrive-store.ts'
 import type { OutboxStore } from '../store/store.ts'
 import type { DemoDatabase, DemoTarget } from './demo/demo-database.ts'
 
@@ -43,7 +45,10 @@ export interface Database extends AsyncDisposable {
   readonly deadLetters: DeadLetters
   /** The same with a catalogue, which checks and masks payloads; without one where there is none. */
   deadLettersBy(catalogue: Catalogue | undefined): DeadLetters
+  readonly redrive: Redrive
   readonly subscriptions: SubscriptionOperations
+  /** Frees a blocked key of an ordered subscription: what waits on it becomes dead letters. */
+  moveAside(subscription: string, orderingKey: string, act: OperatorAct): Promise<MovedAside>
   migrateUp(): Promise<MigrationReport>
   compareMigrations(): Promise<MigrationComparison>
   /** @throws SchemaMissingError or SchemaVersionError when the tables are missing or of another version. */

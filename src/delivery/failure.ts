@@ -16,6 +16,7 @@ export type OwnFailureCode =
   | 'MARKED_FAILED'
   | 'CRASHED'
   | 'SUBSCRIPTION_RETIRED'
+  | 'MOVED_ASIDE'
   | 'NO_SUBSCRIPTION'
 
 /**
@@ -37,6 +38,7 @@ export const FAILURE_MEANINGS: Readonly<Record<OwnFailureCode, string>> = {
   MARKED_FAILED: 'Whoever worked on it through the repository said that it failed.',
   CRASHED: 'The worker vanished each time it ran this delivery, also when it ran alone.',
   SUBSCRIPTION_RETIRED: 'The subscription was retired while this delivery was still open.',
+  MOVED_ASIDE: 'An operator moved its blocked ordering key aside before this delivery had its turn.',
   NO_SUBSCRIPTION: 'No subscription takes this event; it was set aside because the worker was told to.',
 }
 

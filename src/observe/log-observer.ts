@@ -76,6 +76,8 @@ const LINES: LinesOf = {
       { subscription, retiredBy },
       'subscription was retired and is not served any more: take it out of the code, or restart to register it anew',
     ),
+  redriven: (logger, { subscription, policy, count, leftToPerson }) =>
+    logger.info({ subscription, policy, count, leftToPerson }, 'dead letters re-driven by a policy'),
   unmatched: (logger, { event }) => logger.warn(eventFields(event), 'no subscription takes this event'),
   error: (logger, { during, error, subscription }) =>
     logger.error(

@@ -68,6 +68,14 @@ export type WorkerEvent =
     }
   /** Somebody retired a subscription that this worker serves: it claims no more of it. */
   | { readonly kind: 'retired'; readonly subscription: string; readonly retiredBy: string | null }
+  /** A policy sent dead letters on their way again; `leftToPerson` it will not touch any more. */
+  | {
+      readonly kind: 'redriven'
+      readonly subscription: string
+      readonly policy: string
+      readonly count: number
+      readonly leftToPerson: number
+    }
   /** No subscription takes this event. */
   | { readonly kind: 'unmatched'; readonly event: OutboxEvent }
   /** Something around deliveries failed; the worker goes on. `during` names what: "claim", "settle", "heartbeat". */

@@ -3,10 +3,11 @@ import type { InboxStore } from './inbox-store.ts'
 import type { InspectStore } from './inspect-store.ts'
 import type { PublishStore } from './publish-store.ts'
 import type { LaneStore, QueueStore } from './queue-store.ts'
+import type { PolicyStore, RedriveStore } from './redrive-store.ts'
 import type { RetireReport, RetireRequest, SubscriptionStore } from './subscription-store.ts'
 
 /** What a worker uses: connections of its own, so that handlers cannot starve its heartbeat. */
-export interface WorkerStore extends QueueStore, LaneStore, SubscriptionStore {
+export interface WorkerStore extends QueueStore, LaneStore, SubscriptionStore, PolicyStore {
   /** Throws SchemaMissingError or SchemaVersionError with the remedy when the tables are missing or of another version. */
   assertReady(): Promise<void>
   /**
@@ -29,7 +30,12 @@ export interface WakeSubscription {
  * 2 KEEP: everything Commitpost asks of a database, cut by stage. `Tx` is the transaction handle that publishers and
  * handlers pass in.
  */
-export interface OutboxStore<Tx> extends PublishStore<Tx>, InboxStore<Tx>, DeadLetterStore, InspectStore {
+export interface OutboxStore<Tx>
+  extends PublishStore<Tx>,
+    InboxStore<Tx>,
+    DeadLetterStore,
+    RedriveStore,
+    InspectStore {
   /** Opens the connections of one worker. */
   openWorker(): WorkerStore
   /** Tells workers of other processes that there may be work. Outside any business transaction. */

@@ -22,6 +22,7 @@ import { createClassify } from '../settle/classify.ts'
 import { decide } from '../settle/decide.ts'
 import { Settler } from '../settle/settler.ts'
 import type { LaneDelivery } from '../store/queue-store.ts'
+import type { PolicyRedrive } from '../store/redrive-store.ts'
 import type { WorkerStore } from '../store/store.ts'
 import type { RegisteredSubscription } from '../store/subscription-store.ts'
 import { noHandlerDelay } from './no-handler.ts'
@@ -48,6 +49,7 @@ export interface WorkerEnvironment {
 /** A subscription at work. */
 export interface RunningSubscription {
   readonly runner: Runner | Runner<LaneDelivery>
+  readonly redrive: PolicyRedrive | null
   /** Resolves when everything that has ended is written down, or given up, and what waited for it is let go. */
   flush(): Promise<void>
 }
@@ -134,7 +136,7 @@ function compose<Delivery extends ClaimedDelivery>(
   env: WorkerEnvironment,
   resolved: ResolvedSubscription,
   kind: KindParts<Delivery>,
-): { readonly runner: Runner<Delivery>; flush(): Promise<void> } {
+): RunningSubscription & { readonly runner: Runner<Delivery> } {
   const { definition, retry } = resolved
   const { clock, random, observer, limits, store } = env
   const settler = new Settler<Ended<Delivery>>({
@@ -164,7 +166,7 @@ function compose<Delivery extends ClaimedDelivery>(
     await settler.finish()
     await kind.idle()
   }
-  return { runner, flush }
+  return { runner, redrive: resolved.redrive, flush }
 }
 
 function dispatcherOf<Delivery extends ClaimedDelivery>(

@@ -26,6 +26,8 @@ export interface HousekeepingParts {
   readonly workerId: string
   readonly everyMs: number
   readonly unmatched: 'report' | 'dead-letter'
+  /** Does what the policies of the subscriptions say. */
+  readonly redriver: { redrive(): Promise<void> }
   readonly clock: Clock
   readonly random: Random
   readonly observer: Observer
@@ -40,7 +42,7 @@ const UNMATCHED_AT_ONCE = 100
 
 /**
  * What every worker does for all of them: lets new subscriptions join, returns what vanished workers left, runs
- * suspects apart, reports events that nobody takes. Any number of workers may do it at the same time.
+ * suspects apart, reports events that nobody takes, re-drives what policies name. Any number of workers may do it at the same time.
  */
 export class Housekeeping {
   readonly #parts: HousekeepingParts
@@ -95,6 +97,7 @@ export class Housekeeping {
       const isJoining = await this.#advanceJoining()
       await this.#recover()
       await this.#reportUnmatched()
+      await this.#parts.redriver.redrive()
       this.#outage.succeeded()
       return jittered(isJoining ? Math.min(WHILE_JOINING_MS, everyMs) : everyMs, JITTER, random)
     } catch (error) {

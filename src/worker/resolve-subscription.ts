@@ -4,7 +4,9 @@ import { wrapHandlers } from '../dispatch/wrap-handlers.ts'
 import type { Catalogue } from '../event/catalogue.ts'
 import type { ErrorClassifier } from '../settle/classify.ts'
 import { type RetryOptions, type RetryPolicy, resolveRetryPolicy } from '../settle/retry-policy.ts'
+import type { PolicyRedrive } from '../store/redrive-store.ts'
 import type { OrderBy, SubscriptionDefinition } from '../store/subscription-store.ts'
+import { resolveRedrivePolicy } from './redrive-policy.ts'
 import type { Subscription } from './subscription.ts'
 import type { SubscriptionOptions } from './subscription-options.ts'
 
@@ -15,6 +17,8 @@ export interface ResolvedSubscription {
   readonly handlers: HandlerMap
   readonly retry: RetryPolicy
   readonly classify: ErrorClassifier | undefined
+  /** Null: every dead letter waits for a person. */
+  readonly redrive: PolicyRedrive | null
   readonly timeoutMs: number | null
   readonly concurrency: number
   readonly batchSize: number
@@ -49,6 +53,7 @@ export function resolveSubscription(
     handlers: wrapHandlers(options.on as HandlerMap, options.middleware ?? []),
     retry: policy,
     classify: options.classify,
+    redrive: resolveRedrivePolicy(options.redrive),
     timeoutMs: options.timeoutMs === undefined ? DEFAULT_HANDLER_TIMEOUT_MS : options.timeoutMs,
     concurrency: concurrencyOf(options),
     batchSize,

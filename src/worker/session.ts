@@ -13,6 +13,7 @@ import type { Random } from '../runtime/random.ts'
 import type { WakeSubscription, WorkerStore } from '../store/store.ts'
 import { composeRunner, type RunningSubscription } from './compose-runner.ts'
 import { Housekeeping } from './housekeeping.ts'
+import { PolicyRedriver } from './policy-redriver.ts'
 import type { ResolvedSubscription } from './resolve-subscription.ts'
 import type { ResolvedWorkerOptions } from './worker-options.ts'
 
@@ -80,6 +81,7 @@ export class WorkerSession {
       quarantine: new SuspectQuarantine(gate, clock),
       everyMs: housekeepingMs,
       unmatched,
+      redriver: new PolicyRedriver({ store, observer, subscriptions: running }),
     })
   }
 

@@ -5,6 +5,7 @@ import type { ClientOf, TransactionPool } from '../publish/in-transaction.ts'
 import type { Backoff } from '../settle/backoff.ts'
 import type { ErrorClassifier } from '../settle/classify.ts'
 import type { OrderBy, StartFrom } from '../store/subscription-store.ts'
+import type { RedrivePolicy } from './redrive-policy.ts'
 
 /** `ctx.once`, for a transaction of the handler's own or for a pool to open one on. */
 export interface OnceMethod<Tx> {
@@ -83,6 +84,12 @@ export interface SubscriptionOptions<C extends Catalogue, Tx> {
   readonly maxAttempts?: number
   /** A view of your own on errors: retry, dead, or when to try again. Undefined leaves it to the defaults. */
   readonly classify?: ErrorClassifier
+  /**
+   * Re-drives dead letters with these error codes by itself, after a while and a few times, under a name of its own:
+   * `{ name: 'transient-errors', codes: ['ECONNREFUSED', 'HTTP_5*'], after: '5m' }`.
+   * @default none: every dead letter waits for a person
+   */
+  readonly redrive?: RedrivePolicy
   /**
    * How many handlers run at once in one worker.
    * @default 10

@@ -17,6 +17,7 @@ import {
 import { property } from '../runtime/property.ts'
 import { suggest } from '../runtime/suggest.ts'
 import { retryProblems } from '../settle/retry-policy.ts'
+import { redrivePolicyProblems } from './redrive-policy.ts'
 import type { SubscriptionOptions } from './subscription-options.ts'
 
 const MOST_LANES = 64
@@ -48,6 +49,7 @@ export function declarationProblems(name: unknown, options: unknown): readonly s
     ...numberProblems(options),
     ...switchProblems(options),
     ...orderProblems(options),
+    ...redrivePolicyProblems(options['redrive']),
   ].filter((problem) => problem !== null)
 }
 
@@ -70,6 +72,7 @@ const OPTION_NAMES: readonly (keyof SubscriptionOptions<Catalogue, unknown>)[] =
   'maxAttempts',
   'retry',
   'classify',
+  'redrive',
   'timeoutMs',
   'concurrency',
   'batchSize',

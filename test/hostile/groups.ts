@@ -8,6 +8,7 @@ import { careOfLetters } from './rows/letters.ts'
 import { operators } from './rows/operators.ts'
 import { outboxes, subscriptions, workers } from './rows/options.ts'
 import { payloads } from './rows/payloads.ts'
+import { redrives } from './rows/redrive.ts'
 import { identifiers, inserts } from './rows/sql.ts'
 import { thrown } from './rows/thrown.ts'
 import { stores, transactions } from './rows/transactions.ts'
@@ -29,6 +30,7 @@ export const groups: readonly Group[] = [
   functions,
   operators,
   careOfLetters,
+  redrives,
   identifiers,
   inserts,
   deliveries,

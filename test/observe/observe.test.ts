@@ -33,6 +33,13 @@ const SAMPLES: { readonly [Kind in WorkerEvent['kind']]: Extract<WorkerEvent, { 
     waitsFor: { pid: 4711, name: 'report', seconds: 90 },
   },
   retired: { kind: 'retired', subscription: 'billing', retiredBy: 'kim' },
+  redriven: {
+    kind: 'redriven',
+    subscription: 'billing',
+    policy: 'transient-errors',
+    count: 3,
+    leftToPerson: 1,
+  },
   unmatched: { kind: 'unmatched', event: someEvent() },
   error: { kind: 'error', during: 'claim', error: new Error('gone'), subscription: 'billing' },
 }

@@ -16,6 +16,7 @@ import type {
   SuspectClaimRequest,
   TakenLanes,
 } from '../../src/store/queue-store.ts'
+import type { PolicyReport } from '../../src/store/redrive-store.ts'
 import type { WakeSubscription, WorkerStore } from '../../src/store/store.ts'
 import type { RegisteredSubscription, SubscriptionDefinition } from '../../src/store/subscription-store.ts'
 import type { MemoryTables, Row } from './memory-tables.ts'
@@ -186,6 +187,10 @@ export class MemoryStore implements WorkerStore {
     return this.#run('releaseLanes', () => {
       for (const { lane } of lanes) Object.assign(this.tables.lanes[lane] ?? {}, { owner: null, untilMs: -1 })
     })
+  }
+
+  redriveByPolicy(): Promise<PolicyReport> {
+    return this.#run('redriveByPolicy', () => ({ redriven: 0, leftToPerson: 0 }))
   }
 
   leave(workerId: string): Promise<void> {

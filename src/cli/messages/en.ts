@@ -1,5 +1,6 @@
 import { careEn } from './care-en.ts'
 import type { Messages } from './messages.ts'
+import { redriveEn } from './redrive.ts'
 
 /** English. */
 export const en: Messages = {
@@ -155,6 +156,7 @@ export const en: Messages = {
       `Decide: commitpost dlq retry ${id} --operator NAME, or commitpost dlq resolve ${id} --operator NAME --note TEXT`,
   },
   care: careEn,
+  redrive: redriveEn,
   worker: {
     started: (subscriptions, config) => `Worker started with ${config}: ${subscriptions.join(', ')}`,
     stopping: (signal) =>

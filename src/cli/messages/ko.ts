@@ -1,6 +1,7 @@
 import type { CommitpostErrorCode } from '../../runtime/errors.ts'
 import { careKo } from './care-ko.ts'
 import type { Messages } from './messages.ts'
+import { redriveKo } from './redrive.ts'
 
 /** The library's own messages are English: these say the essence first. */
 const REMARKS: Partial<Record<CommitpostErrorCode, string>> = {
@@ -170,6 +171,7 @@ export const ko: Messages = {
       `결정: commitpost dlq retry ${id} --operator NAME 또는 commitpost dlq resolve ${id} --operator NAME --note TEXT`,
   },
   care: careKo,
+  redrive: redriveKo,
   worker: {
     started: (subscriptions, config) => `워커를 시작했습니다 (${config}): ${subscriptions.join(', ')}`,
     stopping: (signal) =>

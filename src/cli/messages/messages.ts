@@ -2,6 +2,7 @@ import type { CommitpostErrorCode } from '../../runtime/errors.ts'
 import type { DeadLetter } from '../../store/dead-letter-store.ts'
 import type { Localized } from '../language.ts'
 import type { CareMessages } from './care-messages.ts'
+import type { RedriveMessages } from './redrive.ts'
 
 /** Everything the program says. Each language has all of it: a sentence left out does not compile. */
 export interface Messages {
@@ -12,6 +13,7 @@ export interface Messages {
   readonly status: StatusMessages
   readonly deadLetters: DeadLetterMessages
   readonly care: CareMessages
+  readonly redrive: RedriveMessages
   readonly worker: WorkerMessages
   readonly demo: DemoMessages
 }

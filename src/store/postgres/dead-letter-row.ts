@@ -1,9 +1,9 @@
 import type { JsonValue } from '../../event/event.ts'
-import { InvalidOptionsError } from '../../runtime/errors.ts'
 import type { AttemptRecord, DeadLetter, DeadLetterFilter } from '../dead-letter-store.ts'
 import type { RawRow } from './client.ts'
 import { parseHeaders } from './event-row.ts'
 import type { QuotedSchema } from './identifiers.ts'
+import { rowId } from './row-id.ts'
 import { dateOf, timeColumn } from './time-column.ts'
 
 const COLUMNS = `l.id, l.subscription, l.event_id, l.position, l.stream, l.event_type,
@@ -94,12 +94,7 @@ export function toDeadLetter(row: RawRow): DeadLetter {
   }
 }
 
-const GREATEST_ID = 2n ** 63n - 1n
-
-/** Checks the text of an id before it reaches the database: a positive whole number of 64 bits. */
+/** Checks the text of a dead letter's id before it reaches the database. */
 export function deadLetterId(id: string): string {
-  if (/^[1-9]\d{0,18}$/.test(id) && BigInt(id) <= GREATEST_ID) return id
-  throw new InvalidOptionsError('dead letter', [
-    `id must be a positive whole number, but is "${id.slice(0, 40)}"`,
-  ])
+  return rowId('dead letter', id)
 }

@@ -6,6 +6,11 @@ const LONGEST_NAME = 200
 /** The operator's name in the form it is recorded in. Refuses an empty one: acts are never anonymous. */
 export function operatorName(operator: string): string {
   const name = storableText(operator.trim(), LONGEST_NAME)
+  if (name.startsWith('policy:')) {
+    throw new InvalidOptionsError('the act of an operator', [
+      'operator must be the name of a person: "policy:" stands before those of policies',
+    ])
+  }
   if (name !== '') return name
   throw new InvalidOptionsError('the act of an operator', [
     'operator must be a name: it is recorded with the act, so that others know whom to ask',

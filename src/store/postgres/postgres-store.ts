@@ -21,10 +21,20 @@ import type {
 } from '../dead-letter-store.ts'
 import type { SubscriptionStatus } from '../inspect-store.ts'
 import type { OnDuplicate } from '../publish-store.ts'
+import type {
+  MovedAside,
+  RedriveFilter,
+  RedrivePlan,
+  RedriveProgress,
+  RedriveSettings,
+  RedriveState,
+  RedriveStep,
+} from '../redrive-store.ts'
 import type { OutboxStore, WorkerStore } from '../store.ts'
 import type { RegisteredSubscription, RetireReport, RetireRequest } from '../subscription-store.ts'
 import type { Transaction } from '../transaction.ts'
 import { amendDeadLetter } from './amend-dead-letter.ts'
+import { beginRedrive, cancelRedrive, stepRedrive } from './apply-redrive.ts'
 import { assertInTransaction } from './assert-in-transaction.ts'
 import { blockedKeys } from './blocked-keys.ts'
 import { isPool, type PgPool } from './client.ts'
@@ -38,8 +48,11 @@ import { groupDeadLetters } from './group-dead-letters.ts'
 import { DEFAULT_SCHEMA, type QuotedSchema, quoteSchema } from './identifiers.ts'
 import { insertEvents } from './insert-events.ts'
 import { listDeadLetters } from './list-dead-letters.ts'
+import { moveAside } from './move-aside.ts'
+import { planRedrive } from './plan-redrive.ts'
 import { purgeDeadLetters } from './purge-dead-letters.ts'
 import { recordOnce } from './record-once.ts'
+import { redriveProgress } from './redrive-progress.ts'
 import { retire } from './retire.ts'
 import { setPaused } from './set-paused.ts'
 import { siblingPool } from './sibling-pool.ts'
@@ -158,6 +171,39 @@ class PostgresStore implements OutboxStore<Transaction> {
 
   purgeDeadLetters(request: PurgeRequest): Promise<number> {
     return this.#ask('deadLetters.purge', () => purgeDeadLetters(this.#pool, this.#schema, request))
+  }
+
+  planRedrive(filter: RedriveFilter): Promise<RedrivePlan> {
+    return this.#ask('redrive.plan', () => planRedrive(this.#pool, this.#schema, filter))
+  }
+
+  redriveProgress(planId: string): Promise<RedriveProgress> {
+    return this.#ask('redrive.status', () => redriveProgress(this.#pool, this.#schema, planId))
+  }
+
+  beginRedrive(planId: string, operator: string, settings: RedriveSettings): Promise<RedriveState> {
+    return this.#ask('redrive.apply', () =>
+      beginRedrive(this.#pool, this.#schema, planId, operator, settings),
+    )
+  }
+
+  stepRedrive(planId: string, operator: string, note: string | null): Promise<RedriveStep> {
+    return this.#ask('redrive.apply', () => stepRedrive(this.#pool, this.#schema, planId, operator, note))
+  }
+
+  cancelRedrive(planId: string, operator: string, note: string | null): Promise<void> {
+    return this.#ask('redrive.cancel', () => cancelRedrive(this.#pool, this.#schema, planId, operator, note))
+  }
+
+  moveAside(
+    subscription: string,
+    orderingKey: string,
+    operator: string,
+    note: string | null,
+  ): Promise<MovedAside> {
+    return this.#ask('moveAside', () =>
+      moveAside(this.#pool, this.#schema, subscription, orderingKey, operator, note),
+    )
   }
 
   subscriptionStatuses(): Promise<readonly SubscriptionStatus[]> {

@@ -16,6 +16,7 @@ import type {
   SuspectClaimRequest,
   TakenLanes,
 } from '../queue-store.ts'
+import type { PolicyRedrive, PolicyReport } from '../redrive-store.ts'
 import type { WakeSubscription, WorkerStore } from '../store.ts'
 import type { RegisteredSubscription, SubscriptionDefinition } from '../subscription-store.ts'
 import { advanceJoining } from './advance-joining.ts'
@@ -33,6 +34,7 @@ import { assertSchemaCurrent } from './migration-status.ts'
 import { openTransaction } from './open-transaction.ts'
 import { readSubscriptions } from './read-subscriptions.ts'
 import { recover } from './recover.ts'
+import { redriveByPolicy } from './redrive-by-policy.ts'
 import { register } from './register.ts'
 import { releaseLanes } from './release-lanes.ts'
 import { setPaused } from './set-paused.ts'
@@ -145,6 +147,10 @@ export class PostgresWorkerStore implements WorkerStore {
 
   takeUnmatched(limit: number, deadLetter: boolean): Promise<readonly OutboxEvent[]> {
     return takeUnmatched(this.#pool, this.#schema, limit, deadLetter)
+  }
+
+  redriveByPolicy(subscriptionId: number, policy: PolicyRedrive): Promise<PolicyReport> {
+    return redriveByPolicy(this.#pool, this.#schema, subscriptionId, policy)
   }
 
   async listen(onWake: () => void, onDeaf: (error: unknown) => void): Promise<WakeSubscription> {

@@ -23,7 +23,8 @@ $commitpost$;
 revoke all on
   {schema}.outbox_event, {schema}.outbox_sequence, {schema}.outbox_subscription, {schema}.outbox_delivery,
   {schema}.outbox_lane, {schema}.outbox_worker, {schema}.outbox_dead_letter, {schema}.outbox_operator_log,
-  {schema}.outbox_unmatched, {schema}.outbox_inbox, {schema}.outbox_migration, {schema}.outbox_amendment
+  {schema}.outbox_unmatched, {schema}.outbox_inbox, {schema}.outbox_amendment, {schema}.outbox_redrive_plan,
+  {schema}.outbox_redrive_item, {schema}.outbox_migration
   from public, {publisher}, {worker}, {operator}, {viewer};
 revoke all on sequence
   {schema}.outbox_event_id_seq, {schema}.outbox_registry_xid, {schema}.outbox_lease_token
@@ -43,7 +44,16 @@ revoke all on function
   {schema}.outbox_error_pattern(text), {schema}.outbox_fingerprint(text, text),
   {schema}.outbox_dead_reason(text, bigint, integer), {schema}.outbox_describe_letter(),
   {schema}.outbox_refuse_letter_removal(), {schema}.outbox_purge(interval, text, text, text, integer),
-  {schema}.outbox_amend(bigint, jsonb, text, text, integer, uuid)
+  {schema}.outbox_amend(bigint, jsonb, text, text, integer, uuid),
+  {schema}.outbox_is_behind_dead(integer, smallint, text, bigint),
+  {schema}.outbox_move_waiting({schema}.outbox_subscription, smallint, text, integer),
+  {schema}.outbox_move_aside(text, text, text, text, integer),
+  {schema}.outbox_mark_reordered(bigint), {schema}.outbox_plan_redrive(jsonb),
+  {schema}.outbox_begin_redrive(bigint, text, double precision, integer, double precision, integer, boolean),
+  {schema}.outbox_next_redrive(bigint, integer, text, boolean), {schema}.outbox_judge_redrive(bigint),
+  {schema}.outbox_redrive_fate({schema}.outbox_redrive_item), {schema}.outbox_drive_next(bigint, text, text, integer),
+  {schema}.outbox_step_redrive(bigint, text, text), {schema}.outbox_cancel_redrive(bigint, text, text),
+  {schema}.outbox_redrive_by_policy(integer, text, text[], text[], double precision, double precision, integer)
   from public, {publisher}, {worker}, {operator}, {viewer};
 
 grant usage on schema {schema} to {publisher}, {worker}, {operator}, {viewer};
@@ -89,13 +99,18 @@ grant execute on function
   {schema}.outbox_matches(text[], text[], text, text), {schema}.outbox_lane_of(text, smallint),
   {schema}.outbox_key_of(text, text, text, text), {schema}.outbox_lock_registry(), {schema}.outbox_close_retired()
   to {worker};
+-- Not an operator's rights: it retries what its own code was told to, and is recorded as that policy.
+grant execute on function
+  {schema}.outbox_redrive_by_policy(integer, text, text[], text[], double precision, double precision, integer)
+  to {worker};
 
 -- == viewer: reads ================================================================================
 
 grant select on
   {schema}.outbox_event, {schema}.outbox_sequence, {schema}.outbox_subscription, {schema}.outbox_delivery,
   {schema}.outbox_lane, {schema}.outbox_worker, {schema}.outbox_dead_letter, {schema}.outbox_operator_log,
-  {schema}.outbox_unmatched, {schema}.outbox_inbox, {schema}.outbox_migration, {schema}.outbox_amendment
+  {schema}.outbox_unmatched, {schema}.outbox_inbox, {schema}.outbox_amendment, {schema}.outbox_redrive_plan,
+  {schema}.outbox_redrive_item, {schema}.outbox_migration
   to {viewer}, {operator};
 grant execute on function {schema}.outbox_error_pattern(text) to {viewer}, {operator};
 grant select on sequence
@@ -108,7 +123,10 @@ grant execute on function
   {schema}.outbox_retry(bigint, text, text), {schema}.outbox_resolve(bigint, text, text),
   {schema}.outbox_retire(text, text, text, boolean, boolean), {schema}.outbox_close_retired(),
   {schema}.outbox_purge(interval, text, text, text, integer),
-  {schema}.outbox_amend(bigint, jsonb, text, text, integer, uuid)
+  {schema}.outbox_amend(bigint, jsonb, text, text, integer, uuid),
+  {schema}.outbox_move_aside(text, text, text, text, integer), {schema}.outbox_plan_redrive(jsonb),
+  {schema}.outbox_begin_redrive(bigint, text, double precision, integer, double precision, integer, boolean),
+  {schema}.outbox_step_redrive(bigint, text, text), {schema}.outbox_cancel_redrive(bigint, text, text)
   to {operator};
 grant update (paused_at, paused_by, updated_at) on {schema}.outbox_subscription to {operator};
 grant insert (operator, action, target, affected, note) on {schema}.outbox_operator_log to {operator};

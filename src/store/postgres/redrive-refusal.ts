@@ -1,0 +1,14 @@
+import { CommitpostError, NotFoundError } from '../../runtime/errors.ts'
+import { driverErrorOf } from './driver-error.ts'
+import { refusalMessage } from './refusal-message.ts'
+
+/** What the database's functions refuse, in the library's own errors; all else as it is. */
+export function redriveRefusal(error: unknown, planId: string | null): unknown {
+  const refused = driverErrorOf(error)
+  if (refused?.code === 'P0002') {
+    if (planId !== null) return new NotFoundError('plan', planId, { cause: error })
+    return new CommitpostError('NOT_FOUND', refusalMessage(refused), { cause: error })
+  }
+  if (refused?.code !== '55000') return error
+  return new CommitpostError('INVALID_STATE', refusalMessage(refused), { cause: error })
+}

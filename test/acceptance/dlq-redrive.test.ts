@@ -1,0 +1,130 @@
+import { expect, test } from 'vitest'
+import { allDied, KIM, Ledger, numbers, openBank, operatorLog, pay } from './bank-system.ts'
+import { rejection } from './support.ts'
+
+test('D8 a plan counts per subscription, type and key, and changes nothing', async () => {
+  await using bank = await openBank()
+  const ledger = new Ledger()
+  ledger.isSick = () => true
+  await bank.run([
+    ledger.subscription(bank, 'plain'),
+    ledger.subscription(bank, 'books', { order: 'aggregate' }),
+  ])
+  await pay(bank, 'a', [1, 2])
+  await pay(bank, 'b', [1])
+  await allDied(bank, 5)
+  const plan = await bank.outbox.redrive.plan()
+  expect(plan).toMatchObject({
+    letters: 5,
+    reordered: 0,
+    unreachable: 0,
+    subscriptions: [
+      { subscription: 'books', letters: 2, reordered: 0 },
+      { subscription: 'plain', letters: 3, reordered: 0 },
+    ],
+    eventTypes: [{ eventType: 'Paid', letters: 5 }],
+    keyCount: 2,
+  })
+  expect(await bank.outbox.deadLetters.count()).toBe(5)
+  expect(await operatorLog(bank)).toEqual([])
+})
+
+test('D8 applying a plan delivers every letter again, with the operator in the log', async () => {
+  await using bank = await openBank()
+  const ledger = new Ledger()
+  ledger.isSick = () => true
+  await bank.run([ledger.subscription(bank, 'plain')])
+  await pay(bank, 'a', numbers(30))
+  await allDied(bank, 30)
+  ledger.isSick = () => false
+  const { id } = await bank.outbox.redrive.plan({ subscription: 'plain' })
+  const told: number[] = []
+  const end = await bank.outbox.redrive.apply(id, {
+    ...KIM,
+    ratePerSecond: null,
+    onProgress: ({ driven }) => told.push(driven),
+  })
+  expect(end).toMatchObject({
+    state: 'done',
+    letters: 30,
+    driven: 30,
+    succeeded: 30,
+    failedAgain: 0,
+    waiting: 0,
+  })
+  expect(told.at(-1)).toBe(30)
+  expect(new Set(ledger.handled).size).toBe(30)
+  const log = await operatorLog(bank)
+  expect(log.filter(({ action }) => action === 'retry')).toHaveLength(30)
+  const batches = log.filter(({ action }) => action === 'redrive')
+  expect(batches.reduce((sum, { affected }) => sum + affected, 0)).toBe(30)
+  expect(new Set(log.map(({ operator, note }) => `${operator}|${note}`))).toEqual(
+    new Set([`${KIM.operator}|${KIM.note}`]),
+  )
+  // Applied once more it does nothing.
+  expect(await bank.outbox.redrive.apply(id, KIM)).toMatchObject({ state: 'done', driven: 30 })
+  expect(ledger.handled).toHaveLength(30)
+})
+
+test('D8 a sick handler makes it stop by itself, and it goes on only when asked to', async () => {
+  await using bank = await openBank()
+  const ledger = new Ledger()
+  ledger.isSick = () => true
+  await bank.run([ledger.subscription(bank, 'plain')])
+  await pay(bank, 'a', numbers(60))
+  await allDied(bank, 60)
+  const { id } = await bank.outbox.redrive.plan()
+  const limits = { ratePerSecond: null, stopWhenFailedShare: 0.5, minSample: 5, atOnce: 10 }
+  const stopped = await bank.outbox.redrive.apply(id, { ...KIM, ...limits })
+  expect(stopped.state).toBe('stopped')
+  expect(stopped.failedAgain).toBeGreaterThanOrEqual(5)
+  expect(stopped.driven).toBeLessThan(60)
+  expect((await operatorLog(bank)).at(-1)).toMatchObject({ action: 'redrive-stop', operator: KIM.operator })
+  await expect(bank.outbox.redrive.apply(id, KIM)).rejects.toThrow('stopped by itself')
+  ledger.isSick = () => false
+  await bank.untilSettled()
+  const resumed = await bank.outbox.redrive.apply(id, { ...KIM, ...limits, resume: true })
+  expect(resumed).toMatchObject({ state: 'done', waiting: 0, onTheirWay: 0 })
+  expect(resumed.succeeded).toBe(60 - resumed.failedAgain)
+})
+
+test('D8 filters choose what a plan takes, and one that matches nothing is refused', async () => {
+  await using bank = await openBank()
+  const ledger = new Ledger()
+  ledger.isSick = () => true
+  await bank.run([
+    ledger.subscription(bank, 'plain'),
+    ledger.subscription(bank, 'books', { order: 'aggregate' }),
+  ])
+  await pay(bank, 'a', [1])
+  await bank.publish('Refunded', { aggregateId: 'b', payload: { n: 1 } })
+  await allDied(bank, 4)
+  const { redrive, deadLetters } = bank.outbox
+  const letters = await deadLetters.list()
+  const lettersOf = async (filter: Parameters<typeof redrive.plan>[0]): Promise<number> =>
+    (await redrive.plan(filter)).letters
+  expect(await lettersOf({})).toBe(4)
+  expect(await lettersOf({ subscription: 'books' })).toBe(2)
+  expect(await lettersOf({ stream: 'bank.refund' })).toBe(2)
+  expect(await lettersOf({ eventType: 'Paid', subscription: 'plain' })).toBe(1)
+  expect(await lettersOf({ errorCode: 'SICK' })).toBe(4)
+  expect(await lettersOf({ orderingKey: 'account:b' })).toBe(1)
+  expect(await lettersOf({ ids: letters.slice(0, 3).map(({ id }) => id) })).toBe(3)
+  const failedAt = (n: number): Date => letters.at(n)?.failedAt as Date
+  expect(await lettersOf({ failedFrom: new Date(failedAt(-1).getTime() - 1_000) })).toBe(4)
+  const plans = await bank.count('outbox_redrive_plan')
+  const nothing = [
+    { subscription: 'nobody' },
+    { errorCode: "SICK' or 'a' = 'a" },
+    { failedTo: new Date(failedAt(-1).getTime() - 1_000) },
+    { failedFrom: new Date(failedAt(0).getTime() + 1_000) },
+    { ids: ['404'] },
+  ]
+  for (const filter of nothing) {
+    expect(await rejection(redrive.plan(filter))).toMatchObject({
+      code: 'NOT_FOUND',
+      message: expect.stringContaining('No open dead letter'),
+    })
+  }
+  expect(await bank.count('outbox_redrive_plan')).toBe(plans)
+})
