@@ -7,6 +7,7 @@ import { dlqShowCommand } from './commands/dlq-show.ts'
 import { migrateSqlCommand } from './commands/migrate-sql.ts'
 import { migrateStatusCommand } from './commands/migrate-status.ts'
 import { migrateUpCommand } from './commands/migrate-up.ts'
+import { monitorCommand } from './commands/monitor.ts'
 import { pauseCommand, resumeCommand } from './commands/pause.ts'
 import { retireCommand } from './commands/retire.ts'
 import { rolesSqlCommand } from './commands/roles-sql.ts'
@@ -22,6 +23,7 @@ export const COMMANDS: readonly Command[] = [
   migrateSqlCommand,
   rolesSqlCommand,
   workerCommand,
+  monitorCommand,
   statusCommand,
   dlqListCommand,
   dlqShowCommand,

@@ -21,10 +21,12 @@ const CONNECTIONS = 2
 async function openDatabase({ url, schema }: DatabaseTarget): Promise<Database> {
   const { pool } = await openPool({ url, connections: CONNECTIONS })
   const store = postgresStore({ pool, schema })
+  const figures = store.openMonitor()
   const compareMigrations: Database['compareMigrations'] = () => migrationStatus(pool, { schema })
   return {
     deadLetters: createDeadLetters(store),
     subscriptions: store,
+    figures,
     migrateUp: () => migrateUp(pool, { schema }),
     compareMigrations,
     assertReady: async () => {
@@ -32,7 +34,10 @@ async function openDatabase({ url, schema }: DatabaseTarget): Promise<Database> 
       if (schemaVersion === null) throw new SchemaMissingError(schema)
       if (state !== 'current') throw new SchemaVersionError(schemaVersion, codeVersion)
     },
-    [Symbol.asyncDispose]: () => pool.end(),
+    [Symbol.asyncDispose]: async () => {
+      await figures.close()
+      await pool.end()
+    },
   }
 }
 

@@ -8,6 +8,7 @@ import {
   refuseProblems,
   unknownOptionProblems,
 } from '../../runtime/option-checks.ts'
+import type { MonitorStore } from '../alert-store.ts'
 import type { DeadLetter, DeadLetterQuery } from '../dead-letter-store.ts'
 import type { SubscriptionStatus } from '../inspect-store.ts'
 import type { OnDuplicate } from '../publish-store.ts'
@@ -25,6 +26,7 @@ import { findDeadLetter } from './find-dead-letter.ts'
 import { DEFAULT_SCHEMA, type QuotedSchema, quoteSchema } from './identifiers.ts'
 import { insertEvents } from './insert-events.ts'
 import { listDeadLetters } from './list-dead-letters.ts'
+import { PostgresMonitorStore } from './monitor-store.ts'
 import { recordOnce } from './record-once.ts'
 import { retire } from './retire.ts'
 import { setPaused } from './set-paused.ts'
@@ -78,6 +80,9 @@ function storeProblems(options: unknown): readonly (string | null)[] {
     methodsProblem('clock', options['clock'], ['now', 'monotonicMs', 'sleep']),
   ]
 }
+
+/** It does one thing after the other. */
+const MONITOR_CONNECTIONS = 1
 
 class PostgresStore implements OutboxStore<Transaction> {
   readonly #pool: PgPool
@@ -161,6 +166,13 @@ class PostgresStore implements OutboxStore<Transaction> {
     // Whatever breaks an idle connection is met again, and reported, by the next statement.
     const connections = siblingPool(this.#pool, () => undefined)
     return new PostgresWorkerStore(connections, this.#schema, this.#clock)
+  }
+
+  openMonitor(): MonitorStore {
+    return new PostgresMonitorStore(
+      siblingPool(this.#pool, () => undefined, MONITOR_CONNECTIONS),
+      this.#schema,
+    )
   }
 
   #close(act: DeadLetterAct, id: string, operator: string, note: string | null): Promise<void> {
