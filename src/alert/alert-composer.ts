@@ -5,10 +5,10 @@ import { storableText } from '../runtime/text.ts'
 import type { AlarmState, UntoldLetter, UntoldLetters, VanishedWorker } from '../store/alert-store.ts'
 import type { Alert, AlertFact, AlertSeverity, ConditionRule } from './alert.ts'
 import type { ResolvedAlertOptions } from './alert-options.ts'
-import type { Condition, Seen } from './conditions.ts'
-import { mostToCount } from './conditions.ts'
+import { type Condition, mostToCount, type Seen } from './conditions.ts'
 import { shownError } from './hide-sensitive.ts'
-import { type AlertTexts, alertTexts, type FactName } from './texts.ts'
+import type { AlertTexts, FactName } from './texts.ts'
+import { textsIn } from './texts-in.ts'
 
 /** What alerts are made of. */
 export interface ComposerParts {
@@ -39,7 +39,7 @@ export class AlertComposer {
 
   constructor(parts: ComposerParts) {
     this.#parts = parts
-    this.#texts = alertTexts(parts.options.language)
+    this.#texts = textsIn(parts.options.language)
     this.#formats = formatsIn(parts.options.language)
   }
 

@@ -43,10 +43,12 @@ export interface MonitorParts {
 
 const JITTER = 0.1
 /** Looks at dead letters alone are at least this far apart, of all workers together. */
-const POKE_SPACING_MS = 1_000
-const TURN_PAUSE_MS = 200
-/** A turn lasts at least so long: statements take their time too. */
-const SHORTEST_TURN_MS = 60_000
+const POKE_SPACING_MS = 250
+const TURN_PAUSE_MS = 100
+/** For the statements of a look, and for alerts that wait behind others. */
+const LOOKING_MS = 60_000
+/** What has not begun to be sent by then is left to the next look. */
+const TELLING_MS = 40_000
 
 /** For what is being told when it is stopped. Whatever is not told then, another monitor tells. */
 const LAST_WORDS_MS = 2_000
@@ -58,7 +60,7 @@ export function createMonitor(parts: MonitorParts): PokedMonitor {
 
 class OutboxMonitor implements PokedMonitor {
   readonly #parts: MonitorParts
-  readonly #look: LookParts
+  readonly #look: Omit<LookParts, 'tell'>
   readonly #senders: readonly { readonly sender: SinkSender; readonly rules: readonly string[] }[]
   readonly #store: MonitorStore
   readonly #outage: Outage
@@ -90,7 +92,6 @@ class OutboxMonitor implements PokedMonitor {
       store: this.#store,
       options,
       composer: new AlertComposer({ options, catalogue, newId: () => ids.eventId() }),
-      tell: (alert) => this.#tell(alert),
     }
   }
 
@@ -104,8 +105,7 @@ class OutboxMonitor implements PokedMonitor {
       signal: this.#stop.signal,
       immediately: true,
       run: async () => {
-        // A little less than the pause: a look takes its time, and must not make the next one come too early.
-        await this.#takeTurn(true, options.everyMs * (1 - 2 * JITTER))
+        await this.#takeTurn(true, this.#wholeEveryMs)
         this.#outage.succeeded()
       },
       onError: (error) => this.#failed(error),
@@ -176,20 +176,33 @@ class OutboxMonitor implements PokedMonitor {
   }
 
   async #takeTurn(whole: boolean, everyMs: number): Promise<MonitorRound | null> {
-    const { holder } = this.#parts
-    const turn = await this.#store.takeMonitorTurn({ holder, leaseMs: this.#turnMs, everyMs, whole })
-    return turn === null ? null : lookAndTell(this.#look, turn)
+    const { holder, clock } = this.#parts
+    const untilMs = clock.monotonicMs() + TELLING_MS
+    const turn = await this.#store.takeMonitorTurn({
+      holder,
+      leaseMs: this.#turnMs,
+      whole,
+      everyMs,
+      wholeEveryMs: this.#wholeEveryMs,
+    })
+    if (turn === null) return null
+    return lookAndTell({ ...this.#look, tell: (alert) => this.#tell(alert, untilMs) }, turn)
+  }
+
+  /** A little less than the pause between two tries: or a look that comes a moment too early would be left out. */
+  get #wholeEveryMs(): number {
+    return this.#parts.options.everyMs * (1 - 2 * JITTER)
   }
 
   get #turnMs(): number {
-    return SHORTEST_TURN_MS + longestSendingMs(this.#parts.options)
+    return LOOKING_MS + longestSendingMs(this.#parts.options)
   }
 
   /** To all sinks at the same time; the first that takes it is enough to go on. */
-  #tell(alert: Alert): Promise<boolean> {
+  #tell(alert: Alert, untilMs: number): Promise<boolean> {
     const offers = this.#senders
       .filter(({ rules }) => rules.includes(alert.rule))
-      .map(({ sender }) => sender.offer(alert))
+      .map(({ sender }) => sender.offer(alert, untilMs))
     if (offers.length === 0) return Promise.resolve(true)
     return new Promise((resolve) => {
       for (const offer of offers) void offer.then((taken) => (taken ? resolve(true) : undefined))

@@ -22,6 +22,8 @@ export interface SinkSenderParts {
 
 interface Waiting {
   readonly alert: Alert
+  /** By the clock that never runs backwards. */
+  readonly untilMs: number
   readonly resolve: (taken: boolean) => void
 }
 
@@ -43,14 +45,17 @@ export class SinkSender {
     this.#parts = parts
   }
 
-  /** Resolves with whether the sink took it. Never rejects. */
-  offer(alert: Alert): Promise<boolean> {
+  /**
+   * Resolves with whether the sink took it. Never rejects. What has not begun to be sent by `untilMs` is not sent any
+   * more: by then it may be another's turn to tell it.
+   */
+  offer(alert: Alert, untilMs: number = Number.POSITIVE_INFINITY): Promise<boolean> {
+    if (this.#waiting.length >= MOST_WAITING) {
+      this.#failed(alert, new Error(`${MOST_WAITING} alerts wait for it already`))
+      return Promise.resolve(false)
+    }
     return new Promise((resolve) => {
-      if (this.#waiting.length >= MOST_WAITING) {
-        this.#failed(alert, new Error(`${MOST_WAITING} alerts wait for it already`))
-        return resolve(false)
-      }
-      this.#waiting.push({ alert, resolve })
+      this.#waiting.push({ alert, untilMs, resolve })
       if (!this.#isSending) void this.#sendAll()
     })
   }
@@ -58,7 +63,8 @@ export class SinkSender {
   async #sendAll(): Promise<void> {
     this.#isSending = true
     for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
-      const outcome = await this.#send(next.alert)
+      const isLate = this.#parts.clock.monotonicMs() > next.untilMs
+      const outcome = isLate ? 'refused' : await this.#send(next.alert)
       next.resolve(outcome === 'taken')
       if (outcome !== 'failed') continue
       for (const { resolve } of this.#waiting) resolve(false)

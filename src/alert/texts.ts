@@ -1,7 +1,4 @@
-import type { Language } from '../runtime/language.ts'
 import type { ConditionRule } from './alert.ts'
-import { en } from './texts-en.ts'
-import { ko } from './texts-ko.ts'
 
 /** The lines an alert can have. */
 export type FactName =
@@ -71,11 +68,4 @@ export interface AlertTexts {
   readonly more: (count: string) => string
   /** For a count that ended at its limit. */
   readonly orMore: (count: string) => string
-}
-
-const TEXTS: Readonly<Record<Language, AlertTexts>> = { en, ko }
-
-/** The texts of a language. */
-export function alertTexts(language: Language): AlertTexts {
-  return TEXTS[language]
 }

@@ -106,10 +106,12 @@ export interface AlarmState {
 export interface TurnRequest {
   readonly holder: string
   readonly leaseMs: number
+  /** Whether to look at everything, or only at what is new among dead letters. */
+  readonly whole: boolean
   /** Refused when the last look of this kind was less than this ago. */
   readonly everyMs: number
-  /** Whether this look is at everything, or only at what is new among dead letters. */
-  readonly whole: boolean
+  /** Whoever looks when the last look at everything was this long ago or longer looks at everything. */
+  readonly wholeEveryMs: number
 }
 
 /** The turn: only its holder tells, and only while it lasts. */

@@ -160,7 +160,7 @@ test('D6 a report is made every ten minutes: by type, the oldest, and each subsc
   ])
 })
 
-test('D5 L8 in Korean, where that is asked for', async () => {
+test('D5 in Korean, where that is asked for', async () => {
   await using shop = await openShop()
   const told = await failingShop(shop, { language: 'ko' })
   await shop.publish('OrderCompleted', order(1))

@@ -107,3 +107,17 @@ test('a sink that throws at once, or rejects with nothing, does no harm', async 
   expect(await taken).toBe(false)
   expect(empty.failures).toHaveLength(1)
 })
+
+test('what has waited for too long is not sent any more: by then another may have told it', async () => {
+  const keys: string[] = []
+  const { clock, sender, failures } = scene(async ({ key }) => {
+    keys.push(key)
+    await clock.sleep(3_000)
+  })
+  const untilMs = clock.monotonicMs() + 2_000
+  const taken = ['first', 'second'].map((key) => sender.offer(deadLetterAlert({ key }), untilMs))
+  await clock.advance(10_000)
+  expect(await Promise.all(taken)).toEqual([true, false])
+  expect(keys).toEqual(['first'])
+  expect(failures).toEqual([])
+})

@@ -5,7 +5,7 @@ import { sturdyPool } from '../support/sturdy-pool.ts'
 
 // A worker that tells: node alert-worker.js <AlertWorkerConfig as JSON>
 const config = JSON.parse(process.argv[2] ?? '{}') as AlertWorkerConfig
-process.stdin.on('end', () => process.exit(70)) // whoever started this is gone
+process.stdin.on('end', () => process.exit(70)).resume() // whoever started this is gone
 
 const pool = sturdyPool({ connectionString: config.url })
 const store = postgresStore({ pool, schema: config.schema })

@@ -14,22 +14,23 @@ const takeTurnSql = (schema: QuotedSchema): string => `
             <= clock_timestamp() - $3 * interval '1 millisecond'
         for update skip locked))
   returning m.epoch, ${timeColumn('clock_timestamp()')}, ${timeColumn('m.report_at')}, m.rate_position,
-            ${timeColumn('m.rate_at')}`
+            ${timeColumn('m.rate_at')},
+            $4::boolean or m.round_at <= clock_timestamp() - $5 * interval '1 millisecond'`
 
 /** Takes the turn to look and tell, unless somebody has it or has just looked. */
 export async function takeMonitorTurn(
   pool: PgPool,
   schema: QuotedSchema,
-  { holder, leaseMs, everyMs, whole }: TurnRequest,
+  { holder, leaseMs, everyMs, whole, wholeEveryMs }: TurnRequest,
 ): Promise<MonitorTurn | null> {
-  const values = [holder, leaseMs, everyMs, whole]
+  const values = [holder, leaseMs, everyMs, whole, wholeEveryMs]
   const [row] = await withClient(pool, (client) => rawQuery(client, takeTurnSql(schema), values))
   if (row === undefined) return null
-  const [epoch, now, reportAt, position, rateAt] = row
+  const [epoch, now, reportAt, position, rateAt, isWhole] = row
   return {
     holder,
     epoch: epoch as string,
-    whole,
+    whole: isWhole === 't',
     now: dateOf(now as string),
     reportAt: dateOf(reportAt as string),
     rate:

@@ -15,7 +15,7 @@ afterEach(async () => {
 })
 
 const LOOK: FiguresRequest = { most: 1_001, stuckAfterMs: 300_000, leastForMean: 3, workerMissingMs: 60_000 }
-const ask = { leaseMs: 60_000, everyMs: 0, whole: true }
+const ask = { leaseMs: 60_000, everyMs: 0, whole: true, wholeEveryMs: 3_600_000 }
 
 const recordOf = (turn: MonitorTurn, changes: Partial<RoundRecord> = {}): RoundRecord => ({
   turn,
@@ -69,8 +69,18 @@ describe('the turn to look and tell', () => {
     // A look at dead letters is none at everything.
     await db.pool.query(`update outbox_monitor set round_at = round_at - interval '1 minute'`)
     await store.recordRound(recordOf(await takeTurn({ whole: false })))
-    expect(await store.takeMonitorTurn({ holder: 'w2', ...ask, whole: false, everyMs: 1_000 })).toBeNull()
+    expect(await store.takeMonitorTurn({ holder: 'w2', ...ask, whole: false, everyMs: 10_000 })).toBeNull()
     await takeTurn({ everyMs: 60_000 })
+  })
+
+  test('is one to look at everything when that is due, whatever was asked for', async () => {
+    await store.recordRound(recordOf(await takeTurn()))
+    const soon = { whole: false, wholeEveryMs: 60_000 }
+    const dead = await takeTurn(soon)
+    expect(dead.whole).toBe(false)
+    await store.recordRound(recordOf(dead))
+    await db.pool.query(`update outbox_monitor set round_at = round_at - interval '1 minute'`)
+    expect(await takeTurn(soon)).toMatchObject({ whole: true })
   })
 
   test('waits for nobody who has its row locked', async () => {

@@ -20,7 +20,7 @@ const storeAs = (job: Job): PostgresMonitorStore =>
 
 test('a worker may look, tell and write down what was told', async () => {
   const store = storeAs('worker')
-  const turn = await store.takeMonitorTurn({ holder: 'w', leaseMs: 60_000, everyMs: 0, whole: true })
+  const turn = await store.takeMonitorTurn({ holder: 'w', leaseMs: 60_000, everyMs: 0, whole: true, wholeEveryMs: 0 })
   if (turn === null) throw new Error('there is nobody else')
   await store.readFigures(LOOK)
   await store.readOpenLetters(10)
@@ -45,7 +45,7 @@ test.each(['viewer', 'operator'] as const)('a %s may look', async (job) => {
   const store = storeAs(job)
   expect((await store.readFigures(LOOK)).subscriptions).toHaveLength(1)
   expect(await store.readOpenLetters(10)).toMatchObject({ count: 1 })
-  const asked = store.takeMonitorTurn({ holder: 'v', leaseMs: 1, everyMs: 0, whole: true })
+  const asked = store.takeMonitorTurn({ holder: 'v', leaseMs: 1, everyMs: 0, whole: true, wholeEveryMs: 0 })
   await expect(asked).rejects.toMatchObject({ code: 'STORE_REFUSED' })
 })
 
