@@ -2,7 +2,6 @@ import { LANGUAGES, type Language } from '../runtime/language.ts'
 import {
   booleanProblem,
   isRecord,
-  methodsProblem,
   oneOfProblem,
   recordProblem,
   shown,
@@ -10,6 +9,7 @@ import {
   unknownOptionProblems,
   wholeNumberProblem,
 } from '../runtime/option-checks.ts'
+import { property } from '../runtime/property.ts'
 import { ALERT_RULES, type AlertRoute, type AlertSink } from './alert.ts'
 
 /** What to tell of, from when on, whom and how. Null switches a rule off. */
@@ -199,12 +199,17 @@ function meanProblem(mean: unknown): string | null {
 
 function sinksProblems(sinks: unknown): readonly (string | null)[] {
   if (sinks === undefined) return []
-  if (!Array.isArray(sinks)) return [`sinks must be a list, but is ${shown(sinks)}`]
+  if (!Array.isArray(sinks)) return ['sinks must be a list of sinks, such as [slackSink({ url })]']
   return sinks.flatMap((given: unknown, n) =>
-    isRecord(given) && 'sink' in given
-      ? routeProblems(given, `sinks[${n}]`)
-      : [methodsProblem(`sinks[${n}]`, given ?? null, ['send'])],
+    isRecord(given) && 'sink' in given ? routeProblems(given, `sinks[${n}]`) : [sinkProblem(`sinks[${n}]`, given)],
   )
+}
+
+// What was given is not shown: it may be an address that is a secret.
+function sinkProblem(name: string, sink: unknown): string | null {
+  return typeof property(sink, 'send') === 'function'
+    ? null
+    : `${name} must be a sink, such as slackSink({ url }), or { sink, rules }`
 }
 
 function routeProblems(
@@ -214,7 +219,7 @@ function routeProblems(
   const { sink, rules } = route
   const isList = Array.isArray(rules) && rules.length > 0
   return [
-    methodsProblem(`${name}.sink`, sink ?? null, ['send']),
+    sinkProblem(`${name}.sink`, sink),
     ...unknownOptionProblems(route, ['sink', 'rules']),
     ...(isList
       ? rules.map((rule: unknown, n) => oneOfProblem(`${name}.rules[${n}]`, rule ?? null, ALERT_RULES))

@@ -37,7 +37,7 @@ describe('logs of everbit', () => {
           },
         },
       }),
-    ])
+    ], { alerts: false })
     const ids = {
       recovers: await everbit.publish('RunBacktest', backtest('recovers')),
       dies: await everbit.publish('RunBacktest', backtest('dies')),
@@ -176,7 +176,7 @@ describe('logs of everbit', () => {
     await everbit.claimAndVanish('backtest')
     // Once among others, which makes it a suspect; once alone, which makes it guilty.
     await everbit.pool.query(`update outbox_delivery set suspect = true where status = 'PROCESSING'`)
-    const worker = await everbit.run([poison()])
+    const worker = await everbit.run([poison()], { alerts: false })
     await everbit.untilStatus(eventId, 'DEAD')
     await worker.stop()
     expect(linesAbout(lines, eventId)).toMatchObject([

@@ -47,10 +47,10 @@ test('reports go to the log and to routes that ask for them', () => {
 test.each([
   [5, 'alerts must be an object, but is 5'],
   [{ sink: [] }, 'there is no option "sink"; did you mean "sinks"?'],
-  [{ sinks: 'slack' }, 'sinks must be a list, but is "slack"'],
-  [{ sinks: [null] }, 'sinks[0] must have the methods send, but is null'],
+  [{ sinks: 'slack' }, 'sinks must be a list of sinks, such as [slackSink({ url })]'],
+  [{ sinks: [null] }, 'sinks[0] must be a sink, such as slackSink({ url }), or { sink, rules }'],
   [{ sinks: [{ sink, rules: [] }] }, 'sinks[0].rules must be a list of at least one rule, but is a list of 0'],
-  [{ sinks: [{ sink: {}, rules: ['dead'] }] }, 'sinks[0].sink must have the methods send, but is an object'],
+  [{ sinks: [{ sink: {}, rules: ['dead'] }] }, 'sinks[0].sink must be a sink'],
   [{ sinks: [{ sink, rules: ['dea'] }] }, "sinks[0].rules[0] must be one of 'deadLetter'"],
   [{ language: 'de' }, "language must be one of 'en', 'ko', but is \"de\""],
   [{ source: '' }, 'source must be text that is not empty, but is ""'],
@@ -78,6 +78,8 @@ const SECRET = 'https//hooks.example/SECRET'
 test.each([
   ['slackSink', () => slackSink({ url: SECRET })],
   ['slackSink', () => slackSink(undefined as never)],
+  ['slackSink', () => slackSink('https://hooks.example/SECRET' as never)],
+  ['pagerDutySink', () => pagerDutySink('SECRET' as never)],
   ['slackSink', () => slackSink({ url: 'https://a.example', channel: '#ops' } as never)],
   ['webhookSink', () => webhookSink({ url: SECRET, secret: 'a secret of enough length' })],
   ['webhookSink', () => webhookSink({ url: 'https://a.example', secret: 'SECRET' })],

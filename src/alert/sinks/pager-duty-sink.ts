@@ -1,10 +1,5 @@
 import { createHash } from 'node:crypto'
-import {
-  isRecord,
-  recordProblem,
-  refuseProblems,
-  unknownOptionProblems,
-} from '../../runtime/option-checks.ts'
+import { isRecord, refuseProblems, unknownOptionProblems } from '../../runtime/option-checks.ts'
 import { storableText } from '../../runtime/text.ts'
 import type { Alert, AlertSink } from '../alert.ts'
 import { postJson, urlProblem } from './post-json.ts'
@@ -63,8 +58,9 @@ function dedupKey(key: string): string {
   return key.length <= LONGEST_KEY ? key : createHash('sha256').update(key).digest('hex')
 }
 
+// What was given is not shown: it may be the key itself.
 function pagerDutyProblems(options: unknown): readonly (string | null)[] {
-  if (!isRecord(options)) return [recordProblem('the argument', options)]
+  if (!isRecord(options)) return ['the argument must be an object: { routingKey }']
   const { routingKey, url } = options
   const isKey = typeof routingKey === 'string' && /^[!-~]{1,100}$/.test(routingKey)
   return [

@@ -1,4 +1,4 @@
-import { refuseProblems, unknownOptionProblems } from '../../runtime/option-checks.ts'
+import { isRecord, refuseProblems, unknownOptionProblems } from '../../runtime/option-checks.ts'
 import { storableText } from '../../runtime/text.ts'
 import type { Alert, AlertSink } from '../alert.ts'
 import { postJson, urlProblem } from './post-json.ts'
@@ -20,10 +20,7 @@ const OPTION_NAMES: readonly (keyof SlackSinkOptions)[] = ['url']
 
 /** Posts each alert to a Slack channel. */
 export function slackSink(options: SlackSinkOptions): AlertSink {
-  refuseProblems('slackSink', [
-    urlProblem('url', options?.url),
-    ...unknownOptionProblems(options ?? {}, OPTION_NAMES),
-  ])
+  refuseProblems('slackSink', slackProblems(options))
   return {
     name: 'slack',
     send: (alert, signal) => postJson({ url: options.url, body: JSON.stringify(slackMessage(alert)), signal }),
@@ -48,6 +45,12 @@ export function slackMessage(alert: Alert): object {
       { type: 'context', elements: [markdown(escaped(`${alert.key} · ${at.toISOString()}`), LONGEST_FIELD)] },
     ],
   }
+}
+
+// What was given is not shown: it may be the address itself.
+function slackProblems(options: unknown): readonly (string | null)[] {
+  if (!isRecord(options)) return ['the argument must be an object: { url }']
+  return [urlProblem('url', options['url']), ...unknownOptionProblems(options, OPTION_NAMES)]
 }
 
 function markdown(text: string, longest: number): object {

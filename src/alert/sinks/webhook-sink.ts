@@ -2,7 +2,6 @@ import { type Clock, systemClock } from '../../runtime/clock.ts'
 import {
   isRecord,
   methodsProblem,
-  recordProblem,
   refuseProblems,
   unknownOptionProblems,
 } from '../../runtime/option-checks.ts'
@@ -47,8 +46,9 @@ export function webhookBody(alert: Alert): object {
   }
 }
 
+// What was given is not shown: it may be the address or the secret.
 function webhookProblems(options: unknown): readonly (string | null)[] {
-  if (!isRecord(options)) return [recordProblem('the argument', options)]
+  if (!isRecord(options)) return ['the argument must be an object: { url, secret }']
   const { secret } = options
   const isSecret = typeof secret === 'string' && secret.length >= SHORTEST_SECRET
   return [

@@ -37,8 +37,8 @@ export const alerts: Group = {
   rows: [
     monitorOf('null', 'the options must be an object, but is null', null),
     monitorOf('{ unresolve: 3 }', 'there is no option "unresolve"; did you mean "unresolved"?', { unresolve: 3 }),
-    monitorOf("{ sinks: 'slack' }", 'sinks must be a list, but is "slack"', { sinks: 'slack' }),
-    monitorOf('{ sinks: [{}] }', 'sinks[0] must have the methods send, but is an object', { sinks: [{}] }),
+    monitorOf("{ sinks: 'slack' }", 'sinks must be a list of sinks', { sinks: 'slack' }),
+    monitorOf('{ sinks: [{}] }', 'sinks[0] must be a sink, such as slackSink({ url })', { sinks: [{}] }),
     monitorOf("{ sinks: [{ sink, rules: ['deads'] }] }", 'sinks[0].rules[0] must be one of', {
       sinks: [{ sink: { send: async () => undefined }, rules: ['deads'] }],
     }),
@@ -49,7 +49,10 @@ export const alerts: Group = {
     sinkOf("slackSink({ url: 'hooks.slack.com/…' })", 'url must be an address that begins with https://', () =>
       slackSink({ url: 'hooks.slack.com/services/T0/SECRET' }),
     ),
-    sinkOf('slackSink()', 'url must be an address', () => slackSink(wrong(undefined))),
+    sinkOf('slackSink()', 'the argument must be an object: { url }', () => slackSink(wrong(undefined))),
+    sinkOf("slackSink('https://…')", 'the argument must be an object: { url }', () =>
+      slackSink(wrong('https://hooks.slack.com/services/T0/SECRET')),
+    ),
     sinkOf("pagerDutySink({ routingKey: '' })", 'routingKey must be the integration key', () =>
       pagerDutySink({ routingKey: '' }),
     ),
