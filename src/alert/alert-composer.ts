@@ -122,12 +122,14 @@ export class AlertComposer {
   /** Workers that are gone. */
   vanished(workers: readonly VanishedWorker[], at: Date): readonly Alert[] {
     if (workers.length === 0) return []
-    const listed = workers.slice(0, MOST_LISTED).map(({ workerId, host, pid, lastSeenSeconds, subscriptions }) => ({
-      label: this.#name(workerId),
-      value: this.#name(
-        this.#texts.vanishedWorker(`${host}:${pid}`, this.#formats.age(lastSeenSeconds), subscriptions),
-      ),
-    }))
+    const listed = workers
+      .slice(0, MOST_LISTED)
+      .map(({ workerId, host, pid, lastSeenSeconds, subscriptions }) => ({
+        label: this.#name(workerId),
+        value: this.#name(
+          this.#texts.vanishedWorker(`${host}:${pid}`, this.#formats.age(lastSeenSeconds), subscriptions),
+        ),
+      }))
     return [
       this.#alert({
         kind: 'notice',
@@ -162,7 +164,12 @@ export class AlertComposer {
         : [
             this.#fact(
               'oldest',
-              this.#texts.oldestLetter(oldest.id, oldest.eventType, oldest.subscription, ageOf(oldest.failedAt)),
+              this.#texts.oldestLetter(
+                oldest.id,
+                oldest.eventType,
+                oldest.subscription,
+                ageOf(oldest.failedAt),
+              ),
             ),
           ]),
       ...subscriptions.map(({ name, pending, processing, dead, oldestPendingSeconds, pausedBy }) => ({
@@ -195,6 +202,7 @@ export class AlertComposer {
     const { id, subscription, eventId, stream, eventType, aggregateType, aggregateId } = letter
     const error = shownError(letter, this.#parts.catalogue)
     const traceId = traceIdOf(letter.headers)
+    const identity = { subscription, traceId, eventId, stream, eventType, aggregateType, aggregateId }
     const errorCode = this.#name(letter.errorCode)
     return this.#alert({
       kind: 'notice',
@@ -217,14 +225,22 @@ export class AlertComposer {
       at,
       since: null,
       data: {
-        ...{ deadLetter: id, subscription, traceId, eventId, stream, eventType, aggregateType, aggregateId },
-        ...{ errorCode, errorMessage: error, retryCount: letter.retryCount },
+        deadLetter: id,
+        ...identity,
+        errorCode,
+        errorMessage: error,
+        retryCount: letter.retryCount,
         failedAt: letter.failedAt.toISOString(),
       },
     })
   }
 
-  #standing({ pending, processing, workers, pausedBy }: NonNullable<Condition['subscription']>): readonly AlertFact[] {
+  #standing({
+    pending,
+    processing,
+    workers,
+    pausedBy,
+  }: NonNullable<Condition['subscription']>): readonly AlertFact[] {
     return [
       this.#fact('pending', this.#count(pending)),
       this.#fact('processing', this.#count(processing)),

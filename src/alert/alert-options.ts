@@ -201,7 +201,9 @@ function sinksProblems(sinks: unknown): readonly (string | null)[] {
   if (sinks === undefined) return []
   if (!Array.isArray(sinks)) return ['sinks must be a list of sinks, such as [slackSink({ url })]']
   return sinks.flatMap((given: unknown, n) =>
-    isRecord(given) && 'sink' in given ? routeProblems(given, `sinks[${n}]`) : [sinkProblem(`sinks[${n}]`, given)],
+    isRecord(given) && 'sink' in given
+      ? routeProblems(given, `sinks[${n}]`)
+      : [sinkProblem(`sinks[${n}]`, given)],
   )
 }
 
@@ -212,10 +214,7 @@ function sinkProblem(name: string, sink: unknown): string | null {
     : `${name} must be a sink, such as slackSink({ url }), or { sink, rules }`
 }
 
-function routeProblems(
-  route: Readonly<Record<string, unknown>>,
-  name: string,
-): readonly (string | null)[] {
+function routeProblems(route: Readonly<Record<string, unknown>>, name: string): readonly (string | null)[] {
   const { sink, rules } = route
   const isList = Array.isArray(rules) && rules.length > 0
   return [
@@ -257,5 +256,8 @@ export function resolveAlertOptions(options: AlertOptions, log: AlertSink): Reso
 
 function toRoute(given: AlertSink | AlertRoute): AlertRoute {
   if ('sink' in given) return given
-  return { sink: given, rules: ALERT_RULES.filter((rule) => rule !== 'report' || given.takesReports === true) }
+  return {
+    sink: given,
+    rules: ALERT_RULES.filter((rule) => rule !== 'report' || given.takesReports === true),
+  }
 }

@@ -67,10 +67,7 @@ function whole(
   return { key: rule, rule, subscription: null, value, threshold }
 }
 
-function ofSubscription(
-  rules: AlertRules,
-  subscription: SubscriptionFigures,
-): readonly (Condition | null)[] {
+function ofSubscription(rules: AlertRules, subscription: SubscriptionFigures): readonly (Condition | null)[] {
   const { name, oldestPendingSeconds, workers } = subscription
   const oldestMs = oldestPendingSeconds === null ? null : oldestPendingSeconds * 1_000
   const condition = (

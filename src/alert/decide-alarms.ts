@@ -10,7 +10,12 @@ export type AlarmStep =
       readonly ifTold: AlarmState
       readonly ifNot: AlarmState
     }
-  | { readonly kind: 'recovered'; readonly state: AlarmState; readonly since: Date; readonly ifTold: AlarmState }
+  | {
+      readonly kind: 'recovered'
+      readonly state: AlarmState
+      readonly since: Date
+      readonly ifTold: AlarmState
+    }
   | { readonly kind: 'keep'; readonly state: AlarmState }
   | { readonly kind: 'forget'; readonly key: string }
 

@@ -11,7 +11,7 @@ export interface LookParts {
   readonly options: Pick<ResolvedAlertOptions, 'rules' | 'coolDownMs' | 'reportEveryMs'>
   readonly composer: AlertComposer
   /** Resolves with whether anybody was told. Never rejects. */
-  tell(alert: Alert): Promise<boolean>
+  readonly tell: (alert: Alert) => Promise<boolean>
 }
 
 /** What one look came to. */

@@ -45,8 +45,7 @@ export const en: AlertTexts = {
       `Deliveries of ${of(subscription)} that are not done yet: ${value}`,
     oldestPending: ({ subscription, value }) =>
       `The oldest pending delivery of ${of(subscription)} has waited for ${value}`,
-    dead: ({ subscription, value }) =>
-      `Dead letters of ${of(subscription)} that wait for a person: ${value}`,
+    dead: ({ subscription, value }) => `Dead letters of ${of(subscription)} that wait for a person: ${value}`,
     meanRetries: ({ subscription, value }) =>
       `Deliveries of ${of(subscription)} were retried ${value} times on average of late`,
     eventRate: ({ value }) => `Events are published at ${value} per second`,
@@ -81,10 +80,13 @@ export const en: AlertTexts = {
   deadLettersAdvice: 'commitpost dlq list shows them. They are told of together, because they are many.',
   group: (subscription, eventType, errorCode) => `${subscription}, ${eventType}, ${errorCode}`,
   vanished: (count) =>
-    count === 1 ? 'A worker is gone without having stopped' : `${count} workers are gone without having stopped`,
+    count === 1
+      ? 'A worker is gone without having stopped'
+      : `${count} workers are gone without having stopped`,
   vanishedWorker: (where, lastSeen, subscriptions) =>
     `${where}, last seen ${lastSeen} ago, served ${subscriptions.join(', ') || 'nothing'}`,
-  vanishedAdvice: 'It crashed, was killed, or cannot reach the database. What it had in hand is delivered again.',
+  vanishedAdvice:
+    'It crashed, was killed, or cannot reach the database. What it had in hand is delivered again.',
   report: 'How the outbox stands',
   reportLine: ({ pending, processing, dead, oldest, pausedBy }) =>
     `pending ${pending}, processing ${processing}, dead ${dead}` +

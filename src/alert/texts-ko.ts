@@ -41,12 +41,14 @@ export const ko: AlertTexts = {
     unresolved: ({ value }) => `사람의 결정을 기다리는 데드 레터가 ${value}건입니다`,
     stuckPending: ({ subscription, value, stuckAfter }) =>
       `${of(subscription)}에서 ${stuckAfter} 넘게 대기 중인 전달이 ${value}건입니다`,
-    unpublished: ({ subscription, value }) => `${of(subscription)}에서 아직 끝나지 않은 전달이 ${value}건입니다`,
+    unpublished: ({ subscription, value }) =>
+      `${of(subscription)}에서 아직 끝나지 않은 전달이 ${value}건입니다`,
     oldestPending: ({ subscription, value }) =>
       `${of(subscription)}에서 가장 오래된 대기 전달이 ${value} 동안 기다리고 있습니다`,
     dead: ({ subscription, value }) =>
       `${of(subscription)}에서 사람의 결정을 기다리는 데드 레터가 ${value}건입니다`,
-    meanRetries: ({ subscription, value }) => `${of(subscription)}의 최근 전달은 평균 ${value}회 재시도되었습니다`,
+    meanRetries: ({ subscription, value }) =>
+      `${of(subscription)}의 최근 전달은 평균 ${value}회 재시도되었습니다`,
     eventRate: ({ value }) => `이벤트가 초당 ${value}건 발행되고 있습니다`,
     workerMissing: ({ subscription, value }) =>
       `${of(subscription)}을 처리하는 살아 있는 워커가 없고, 가장 오래된 전달이 ${value} 동안 기다리고 있습니다`,

@@ -35,7 +35,11 @@ test('D5 D6 of four worker processes exactly one tells: of each letter, of the t
   try {
     for (const workerId of WORKERS) {
       const config: AlertWorkerConfig = {
-        ...{ workerId, url, schema, receiver: receiver.url, secret: SECRET },
+        workerId,
+        url,
+        schema,
+        receiver: receiver.url,
+        secret: SECRET,
         unresolved: LETTERS,
       }
       programs.set(workerId, startProgram('alert-worker', [JSON.stringify(config)]))
@@ -65,7 +69,9 @@ test('D5 D6 of four worker processes exactly one tells: of each letter, of the t
     )
     expect(keys('unresolved')).toEqual(['unresolved'])
     expect(ofKilled()).toMatchObject([{ kind: 'notice', rule: 'workerMissing' }])
-    const genuine = receiver.requests.map(({ headers, body }) => verifyWebhook({ headers, body, secret: SECRET }))
+    const genuine = receiver.requests.map(({ headers, body }) =>
+      verifyWebhook({ headers, body, secret: SECRET }),
+    )
     expect(genuine.every((isGenuine) => isGenuine)).toBe(true)
   } finally {
     await Promise.all([...programs.values()].map(killProgram))

@@ -52,7 +52,10 @@ describe('U9 alarms', () => {
     await completeOrders(shop, numbers(1, 11))
     await shop.untilSettled()
     expect(await keysTold(shop)).toEqual(
-      expect.arrayContaining(['dead:outbox-event-processor', 'meanRetries:outbox-event-processor']) as string[],
+      expect.arrayContaining([
+        'dead:outbox-event-processor',
+        'meanRetries:outbox-event-processor',
+      ]) as string[],
     )
   })
 })

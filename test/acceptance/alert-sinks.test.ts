@@ -53,7 +53,7 @@ describe('a sink that is no good delays no delivery and is told of, without its 
 
   test('one that answers 500, and takes it later', async () => {
     await using receiver = await Receiver.start()
-    receiver.answer = (n) => ({ status: n < ATTEMPTS ? 500 : 200, body: 'ok' })
+    receiver.answer = (n) => ({ status: n < ATTEMPTS ? 500 : 200 })
     await using shop = await openShop()
     await sellWith(shop, [slackSink({ url: receiver.url })])
     await shop.untilSettled()
@@ -63,7 +63,10 @@ describe('a sink that is no good delays no delivery and is told of, without its 
     )
     // What nobody could be told is told by the next look.
     await receiver.received(ATTEMPTS + 1)
-    await eventually('it is written down', async () => (await shop.count('outbox_dead_letter', 'told_at is not null')) === 1)
+    await eventually(
+      'it is written down',
+      async () => (await shop.count('outbox_dead_letter', 'told_at is not null')) === 1,
+    )
     expect(receiver.requests).toHaveLength(ATTEMPTS + 1)
   })
 
@@ -88,7 +91,10 @@ describe('a sink that is no good delays no delivery and is told of, without its 
     const good = recordingSink()
     await sellWith(shop, [slackSink({ url: receiver.url }), good], { ...QUICK, timeoutMs: 60_000 })
     await eventually('the other is told', () => good.alerts.some(({ rule }) => rule === 'deadLetter'))
-    await eventually('it is written down', async () => (await shop.count('outbox_dead_letter', 'told_at is not null')) === 1)
+    await eventually(
+      'it is written down',
+      async () => (await shop.count('outbox_dead_letter', 'told_at is not null')) === 1,
+    )
     expect(good.alerts.filter(({ rule }) => rule === 'deadLetter')).toHaveLength(1)
   })
 })

@@ -35,7 +35,9 @@ describe('dead letters', () => {
       fields: { alert: 'notice', rule: 'deadLetter', eventId: letter?.eventId, eventType: 'OrderCompleted' },
     })
     expect(block()?.message).toMatch(/ Event Type {3}: OrderCompleted\n Aggregate {4}: Order#7\n/)
-    expect(block()?.message).toMatch(/ Retry Count {2}: 0\n Error {8}: HANDLER_ERROR: .*the stock service refused\n/)
+    expect(block()?.message).toMatch(
+      / Retry Count {2}: 0\n Error {8}: HANDLER_ERROR: .*the stock service refused\n/,
+    )
   })
 
   test('D3 never inside it: what is told of is there for everybody to see', async () => {

@@ -25,19 +25,22 @@ describe('logs of everbit', () => {
   test("E15 every line of an event's life carries its six fields: the handler's own, retried, handled, dead", async () => {
     const { logger, lines } = recordingLogger()
     await using everbit = await openEverbit({ logger })
-    await everbit.run([
-      subscription('backtest', {
-        maxAttempts: 2,
-        retry: { delayMs: () => 0 },
-        pollMs: 20,
-        on: {
-          RunBacktest: (event, ctx) => {
-            ctx.log.info({ candles: 200 }, 'backtest runs')
-            if (event.aggregateId === 'dies' || ctx.attempt === 1) throw new Error('no candles')
+    await everbit.run(
+      [
+        subscription('backtest', {
+          maxAttempts: 2,
+          retry: { delayMs: () => 0 },
+          pollMs: 20,
+          on: {
+            RunBacktest: (event, ctx) => {
+              ctx.log.info({ candles: 200 }, 'backtest runs')
+              if (event.aggregateId === 'dies' || ctx.attempt === 1) throw new Error('no candles')
+            },
           },
-        },
-      }),
-    ], { alerts: false })
+        }),
+      ],
+      { alerts: false },
+    )
     const ids = {
       recovers: await everbit.publish('RunBacktest', backtest('recovers')),
       dies: await everbit.publish('RunBacktest', backtest('dies')),

@@ -49,7 +49,10 @@ test.each([
   [{ sink: [] }, 'there is no option "sink"; did you mean "sinks"?'],
   [{ sinks: 'slack' }, 'sinks must be a list of sinks, such as [slackSink({ url })]'],
   [{ sinks: [null] }, 'sinks[0] must be a sink, such as slackSink({ url }), or { sink, rules }'],
-  [{ sinks: [{ sink, rules: [] }] }, 'sinks[0].rules must be a list of at least one rule, but is a list of 0'],
+  [
+    { sinks: [{ sink, rules: [] }] },
+    'sinks[0].rules must be a list of at least one rule, but is a list of 0',
+  ],
   [{ sinks: [{ sink: {}, rules: ['dead'] }] }, 'sinks[0].sink must be a sink'],
   [{ sinks: [{ sink, rules: ['dea'] }] }, "sinks[0].rules[0] must be one of 'deadLetter'"],
   [{ language: 'de' }, "language must be one of 'en', 'ko', but is \"de\""],

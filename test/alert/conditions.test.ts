@@ -21,7 +21,12 @@ describe("the seeds' defaults", () => {
 
   test.each([
     ['D7 10 or more unresolved', { letters: letters(9) }, { letters: letters(10) }, 'unresolved'],
-    ['L13 more than 1,000 events per second', { eventsPerSecond: 1_000 }, { eventsPerSecond: 1_000.5 }, 'eventRate'],
+    [
+      'L13 more than 1,000 events per second',
+      { eventsPerSecond: 1_000 },
+      { eventsPerSecond: 1_000.5 },
+      'eventRate',
+    ],
   ])('%s', (_, below, above, key) => {
     expect(keysOf(seen({}, below))).toEqual([])
     expect(keysOf(seen({}, above))).toEqual([key])
@@ -82,7 +87,12 @@ test('each rule is switched off by null, and moved by its option', () => {
   }
   const rulesOf = (options: object) => resolveAlertOptions({ ...off, ...options }, recordingSink()).rules
   expect(findConditions(rulesOf({}), everything)).toEqual([])
-  for (const [option, threshold] of Object.entries({ ...off, unresolved: 500, stuckPending: 500, unpublished: 4_999 })) {
+  for (const [option, threshold] of Object.entries({
+    ...off,
+    unresolved: 500,
+    stuckPending: 500,
+    unpublished: 4_999,
+  })) {
     const found = findConditions(rulesOf({ [option]: threshold ?? 1 }), everything)
     expect(found, option).toHaveLength(1)
   }

@@ -40,7 +40,9 @@ test('one alarm while it holds, repeated only after the cool-down, and one notic
   const memory = new Memory()
   const told = [0, 1, 2, 14, 15, 16, 29, 30].map((minute) => memory.look(minute, true))
   expect(told).toEqual([['alarm'], [], [], [], ['alarm'], [], [], ['alarm']])
-  expect(memory.states).toEqual([{ key: 'dead:mailer', rule: 'dead', since: at(0), told: true, toldAt: at(30) }])
+  expect(memory.states).toEqual([
+    { key: 'dead:mailer', rule: 'dead', since: at(0), told: true, toldAt: at(30) },
+  ])
   expect(memory.look(31, false)).toEqual(['recovered'])
   expect(memory.look(32, false)).toEqual([])
   expect(memory.look(45, false)).toEqual([])

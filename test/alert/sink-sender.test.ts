@@ -69,7 +69,10 @@ test('what a sink refuses is not tried again, and harms no other alert', async (
     keys.push(key)
     if (key === 'bad') throw new SinkError('it answered 400', { permanent: true })
   })
-  const taken = [sender.offer(deadLetterAlert({ key: 'bad' })), sender.offer(deadLetterAlert({ key: 'good' }))]
+  const taken = [
+    sender.offer(deadLetterAlert({ key: 'bad' })),
+    sender.offer(deadLetterAlert({ key: 'good' })),
+  ]
   await clock.advance(0)
   expect(await Promise.all(taken)).toEqual([false, true])
   expect(keys).toEqual(['bad', 'good'])

@@ -57,7 +57,9 @@ describe('D5 the block of the log', () => {
   test('stands straight in Korean too', () => {
     const lines = textBlock(letterAlert('ko')).split('\n')
     expect(lines[1]).toBe(' 구독 "mailer"에서 OrderCompleted 처리가 최종 실패했습니다')
-    const columns = lines.filter((line) => line.includes(' : ')).map((line) => displayWidth(line.split(' : ')[0] ?? ''))
+    const columns = lines
+      .filter((line) => line.includes(' : '))
+      .map((line) => displayWidth(line.split(' : ')[0] ?? ''))
     expect(new Set(columns).size).toBe(1)
   })
 
@@ -66,7 +68,10 @@ describe('D5 the block of the log', () => {
     await logSink(logger).send(letterAlert('en'), new AbortController().signal)
     const { eventId, stream, eventType, aggregateType, aggregateId } = letter
     expect(lines).toMatchObject([
-      { level: 'error', fields: { traceId: 'trace-9', eventId, stream, eventType, aggregateType, aggregateId } },
+      {
+        level: 'error',
+        fields: { traceId: 'trace-9', eventId, stream, eventType, aggregateType, aggregateId },
+      },
     ])
     expect(lines[0]?.message).toContain('DLQ ALERT')
   })
@@ -87,7 +92,8 @@ describe.each(['en', 'ko'] as const)('in %s', (language) => {
       'workerMissing',
     ] as const
     for (const rule of rules) {
-      const subscription = rule === 'unresolved' || rule === 'eventRate' ? null : figuresOf({ pausedBy: 'kim' })
+      const subscription =
+        rule === 'unresolved' || rule === 'eventRate' ? null : figuresOf({ pausedBy: 'kim' })
       const key = subscription === null ? rule : `${rule}:mailer`
       const alarm = composer.alarm({ key, rule, subscription, value: 61_000, threshold: 60_000 }, at, at)
       const over = composer.recovered({ key, rule, since: at, told: true, toldAt: at }, at, at)
@@ -111,9 +117,16 @@ describe.each(['en', 'ko'] as const)('in %s', (language) => {
     expect(many?.facts).toHaveLength(11)
     expect(many).toMatchObject({ key: 'deadLetter:1-60', data: { count: 60 } })
     const workers = [{ workerId: 'w1', host: 'h', pid: 4, lastSeenSeconds: 90, subscriptions: ['mailer'] }]
-    expect(composer.vanished(workers, at)).toMatchObject([{ rule: 'workerMissing', facts: [{ label: 'w1' }] }])
+    expect(composer.vanished(workers, at)).toMatchObject([
+      { rule: 'workerMissing', facts: [{ label: 'w1' }] },
+    ])
     expect(composer.vanished([], at)).toEqual([])
-    const oldest = { id: '17', eventType: 'T0', subscription: 'mailer', failedAt: new Date(at.getTime() - 90_000) }
+    const oldest = {
+      id: '17',
+      eventType: 'T0',
+      subscription: 'mailer',
+      failedAt: new Date(at.getTime() - 90_000),
+    }
     const report = composer.report(
       {
         letters: { count: 1_001, byType: [{ eventType: 'T0', count: 1_001 }], oldest },

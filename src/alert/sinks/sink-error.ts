@@ -5,7 +5,10 @@ export class SinkError extends Error {
   /** How long the other side asked to wait, in milliseconds. */
   readonly retryAfterMs: number | null
 
-  constructor(message: string, options: { readonly permanent: boolean; readonly retryAfterMs?: number | null }) {
+  constructor(
+    message: string,
+    options: { readonly permanent: boolean; readonly retryAfterMs?: number | null },
+  ) {
     super(message)
     this.name = 'SinkError'
     this.permanent = options.permanent

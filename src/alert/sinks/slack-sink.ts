@@ -23,14 +23,17 @@ export function slackSink(options: SlackSinkOptions): AlertSink {
   refuseProblems('slackSink', slackProblems(options))
   return {
     name: 'slack',
-    send: (alert, signal) => postJson({ url: options.url, body: JSON.stringify(slackMessage(alert)), signal }),
+    send: (alert, signal) =>
+      postJson({ url: options.url, body: JSON.stringify(slackMessage(alert)), signal }),
   }
 }
 
 /** The message: blocks for the channel, and a text for notifications. */
 export function slackMessage(alert: Alert): object {
   const { heading, title, facts, advice, source, at } = alert
-  const fields = facts.map(({ label, value }) => markdown(`*${escaped(label)}*\n${escaped(value)}`, LONGEST_FIELD))
+  const fields = facts.map(({ label, value }) =>
+    markdown(`*${escaped(label)}*\n${escaped(value)}`, LONGEST_FIELD),
+  )
   const sections = chunks(fields, MOST_FIELDS).slice(0, MOST_SECTIONS)
   return {
     text: cut(escaped(`${heading} [${source}] ${title}`), LONGEST_SECTION),
@@ -67,5 +70,7 @@ function cut(text: string, longest: number): string {
 }
 
 function chunks<Item>(items: readonly Item[], size: number): readonly (readonly Item[])[] {
-  return Array.from({ length: Math.ceil(items.length / size) }, (_, n) => items.slice(n * size, (n + 1) * size))
+  return Array.from({ length: Math.ceil(items.length / size) }, (_, n) =>
+    items.slice(n * size, (n + 1) * size),
+  )
 }

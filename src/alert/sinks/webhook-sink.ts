@@ -42,7 +42,19 @@ export function webhookBody(alert: Alert): object {
   return {
     type,
     timestamp: at.toISOString(),
-    data: { id, kind, rule, key, severity, source, title, facts, advice, since: since?.toISOString() ?? null, figures: data },
+    data: {
+      id,
+      kind,
+      rule,
+      key,
+      severity,
+      source,
+      title,
+      facts,
+      advice,
+      since: since?.toISOString() ?? null,
+      figures: data,
+    },
   }
 }
 

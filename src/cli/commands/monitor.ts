@@ -80,24 +80,30 @@ async function withConfig(invocation: Invocation<MonitorValues>): Promise<ExitCo
   }
 }
 
-type Looked = Pick<MonitorRound, 'at' | 'seen' | 'conditions'> & Partial<Pick<MonitorRound, 'told' | 'untold'>>
+type Looked = Pick<MonitorRound, 'at' | 'seen' | 'conditions'> &
+  Partial<Pick<MonitorRound, 'told' | 'untold'>>
 
 function printRound(round: Looked, invocation: Invocation<MonitorValues>): ExitCode {
-  const { terminal, globals, messages, language } = invocation
-  const { at, seen, conditions, told, untold } = round
-  if (globals.json) terminal.printJson(asJson(round))
-  else {
-    const options = resolveAlertOptions({ language }, quietSink)
-    const composer = new AlertComposer({ options, catalogue: null, newId: () => systemIds.eventId() })
-    for (const alert of told ?? []) if (alert.kind !== 'alarm' && alert.kind !== 'report') print(alert, invocation)
-    for (const condition of conditions) print(composer.alarm(condition, at, at), invocation)
-    print(composer.report(seen, at), invocation)
-    terminal.note(
-      conditions.length === 0 ? messages.monitor.allIsWell : messages.monitor.amiss(conditions.length),
-    )
-    if (told !== undefined) terminal.note(messages.monitor.told(told.length, untold?.length ?? 0))
-  }
-  return conditions.length === 0 && (untold ?? []).length === 0 ? 0 : 1
+  const { conditions, untold = [] } = round
+  if (invocation.globals.json) invocation.terminal.printJson(asJson(round))
+  else printForPeople(round, invocation)
+  return conditions.length === 0 && untold.length === 0 ? 0 : 1
+}
+
+function printForPeople(
+  { at, seen, conditions, told, untold = [] }: Looked,
+  invocation: Invocation<MonitorValues>,
+): void {
+  const { terminal, messages, language } = invocation
+  const options = resolveAlertOptions({ language }, quietSink)
+  const composer = new AlertComposer({ options, catalogue: null, newId: () => systemIds.eventId() })
+  // Alarms are printed whether or not it was time to tell of them.
+  const others = (told ?? []).filter(({ kind }) => kind === 'notice' || kind === 'recovered')
+  const alarms = conditions.map((condition) => composer.alarm(condition, at, at))
+  for (const alert of [...others, ...alarms, composer.report(seen, at)]) print(alert, invocation)
+  const { allIsWell, amiss } = messages.monitor
+  terminal.note(conditions.length === 0 ? allIsWell : amiss(conditions.length))
+  if (told !== undefined) terminal.note(messages.monitor.told(told.length, untold.length))
 }
 
 function print(alert: Alert, { terminal }: Invocation<unknown>): void {

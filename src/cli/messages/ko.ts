@@ -184,8 +184,7 @@ export const ko: Messages = {
     stopped: '모니터를 멈췄습니다.',
     allIsWell: '이상이 없습니다. 해당하는 규칙이 없습니다.',
     amiss: (count) => `해당하는 조건: ${count}건.`,
-    told: (told, untold) =>
-      `보낸 알림: ${told}건.${untold === 0 ? '' : ` 보내지 못한 알림: ${untold}건.`}`,
+    told: (told, untold) => `보낸 알림: ${told}건.${untold === 0 ? '' : ` 보내지 못한 알림: ${untold}건.`}`,
   },
   demo: {
     starting: (embedded) =>

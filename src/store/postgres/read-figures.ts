@@ -29,7 +29,21 @@ const figuresSql = (schema: QuotedSchema): string => `
     from ${schema}.outbox_subscription s
     left join letters l on l.subscription_id = s.id
     left join tried t on t.subscription_id = s.id
+${waitingSql(schema)}
    cross join lateral (
+     select count(*) as processing
+       from (select from ${schema}.outbox_delivery d
+              where d.subscription_id = s.id and d.status = 'PROCESSING' limit $1::int) f) p
+   cross join lateral (
+     select count(*) as alive
+       from ${schema}.outbox_worker w
+      where w.subscription_ids @> array[s.id]
+        and w.until + $4 * interval '1 millisecond' > clock_timestamp()) k
+   where s.state <> 'retired'
+   order by s.name`
+
+/** What waits in each lane, and suspects, which stand in no lane's order. */
+const waitingSql = (schema: QuotedSchema): string => `   cross join lateral (
      select sum(h.n)::bigint as pending, sum(h.stuck)::bigint as stuck, min(h.oldest) as oldest
        from generate_series(0, greatest(s.lanes, 1) - 1) as lane(n)
       cross join lateral (
@@ -48,18 +62,7 @@ const figuresSql = (schema: QuotedSchema): string => `
             count(*) filter (where f.created_at < clock_timestamp() - $2 * interval '1 millisecond') as stuck
        from (select d.created_at from ${schema}.outbox_delivery d
               where d.subscription_id = s.id and d.status = 'PENDING' and d.suspect
-              order by d.id limit $1::int) f) u
-   cross join lateral (
-     select count(*) as processing
-       from (select from ${schema}.outbox_delivery d
-              where d.subscription_id = s.id and d.status = 'PROCESSING' limit $1::int) f) p
-   cross join lateral (
-     select count(*) as alive
-       from ${schema}.outbox_worker w
-      where w.subscription_ids @> array[s.id]
-        and w.until + $4 * interval '1 millisecond' > clock_timestamp()) k
-   where s.state <> 'retired'
-   order by s.name`
+              order by d.id limit $1::int) f) u`
 
 /** Means and dead letters are taken from this many times as many rows as are counted at most. */
 const SAMPLE = 10

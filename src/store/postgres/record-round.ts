@@ -40,11 +40,7 @@ const recordSql = (schema: QuotedSchema): string => `
   select exists (select from turn)`
 
 /** Writes what a look came to and gives the turn back. False when the turn was another's by then. */
-export async function recordRound(
-  pool: PgPool,
-  schema: QuotedSchema,
-  record: RoundRecord,
-): Promise<boolean> {
+export async function recordRound(pool: PgPool, schema: QuotedSchema, record: RoundRecord): Promise<boolean> {
   const { turn, alarms } = record
   const iso = (at: Date | null): string | null => at?.toISOString() ?? null
   const values = [

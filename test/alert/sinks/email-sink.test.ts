@@ -45,8 +45,15 @@ async function startMailServer(refuses = false) {
 const forever = new AbortController().signal
 const people = { from: 'outbox@shop.example', to: ['oncall@shop.example', 'lead@shop.example'] }
 
-/** Long lines of a mail are folded. */
-const unfolded = (source: string): string => source.replaceAll(/\r\n[ \t]/g, ' ')
+/** Long lines of a mail are folded, and its headers may be written in encoded words (RFC 2047). */
+function unfolded(source: string): string {
+  const bytes = (word: string): string =>
+    decodeURIComponent(word.replaceAll('_', ' ').replaceAll(/=([0-9A-F]{2})/g, '%$1'))
+  return source
+    .replaceAll(/\r\n[ \t]/g, ' ')
+    .replaceAll(/\?= =\?UTF-8\?Q\?/g, '')
+    .replaceAll(/=\?UTF-8\?Q\?(.*?)\?=/g, (_, word: string) => bytes(word))
+}
 
 test('D5 an alert is mailed through a real SMTP server, as plain text', async () => {
   await using server = await startMailServer()

@@ -29,11 +29,21 @@ describe('D5 L7 Slack', () => {
     await using receiver = await Receiver.start()
     await send(slackSink({ url: receiver.url }))
     expect(receiver.requests).toMatchObject([
-      { method: 'POST', path: '/services/T0/SECRET', headers: { 'content-type': 'application/json; charset=utf-8' } },
+      {
+        method: 'POST',
+        path: '/services/T0/SECRET',
+        headers: { 'content-type': 'application/json; charset=utf-8' },
+      },
     ])
     const [body] = receiver.json<SlackBody>()
     expect(body?.text).toContain('DLQ ALERT [shop] OrderPlaced failed for good')
-    expect(body?.blocks.map(({ type }) => type)).toEqual(['header', 'section', 'section', 'section', 'context'])
+    expect(body?.blocks.map(({ type }) => type)).toEqual([
+      'header',
+      'section',
+      'section',
+      'section',
+      'context',
+    ])
     expect(body?.blocks[0]?.text).toMatchObject({ type: 'plain_text', text: 'DLQ ALERT · shop' })
     expect(body?.blocks[2]?.fields?.[1]).toEqual({
       type: 'mrkdwn',
@@ -131,7 +141,11 @@ describe('a signed webhook', () => {
     const clock = new ManualClock()
     const timestamp = String(clock.now().getTime() / 1_000)
     const hmac = createHmac('sha256', SECRET).update(`id.${timestamp}.{}`).digest('base64')
-    const headers = { 'webhook-id': 'id', 'webhook-timestamp': timestamp, 'webhook-signature': `v1,old v1,${hmac}` }
+    const headers = {
+      'webhook-id': 'id',
+      'webhook-timestamp': timestamp,
+      'webhook-signature': `v1,old v1,${hmac}`,
+    }
     expect(verifyWebhook({ headers, body: '{}', secret, clock })).toBe(true)
   })
 })
@@ -152,7 +166,10 @@ describe('what goes wrong', () => {
     [302, true],
   ])('an answer of %i: refused for good is %s', async (status, permanent) => {
     await using receiver = await Receiver.start()
-    receiver.answer = () => ({ status, headers: { location: `${receiver.url}/elsewhere`, 'retry-after': '7' } })
+    receiver.answer = () => ({
+      status,
+      headers: { location: `${receiver.url}/elsewhere`, 'retry-after': '7' },
+    })
     const error = await failureOf(slackSink({ url: receiver.url }))
     expect(error).toMatchObject({ message: `it answered ${status}`, permanent, retryAfterMs: 7_000 })
     expect(receiver.requests).toHaveLength(1)
@@ -160,7 +177,10 @@ describe('what goes wrong', () => {
 
   test('a word of the service is told, an echo is not', async () => {
     await using receiver = await Receiver.start()
-    receiver.answer = (n) => ({ status: 400, body: n === 0 ? 'invalid_blocks' : `no such hook: ${receiver.url}` })
+    receiver.answer = (n) => ({
+      status: 400,
+      body: n === 0 ? 'invalid_blocks' : `no such hook: ${receiver.url}`,
+    })
     const sink = slackSink({ url: receiver.url })
     expect(await failureOf(sink)).toMatchObject({ message: 'it answered 400 (invalid_blocks)' })
     expect(await failureOf(sink)).toMatchObject({ message: 'it answered 400' })

@@ -23,9 +23,15 @@ async function toldThrough({ pool, outbox }: Scene, sink: AlertSink): Promise<ob
             aggregate_type, aggregate_id, payload, headers, occurred_at, error_code, error_message, retry_count)
      values ('(none)', 1, gen_random_uuid(), 's', E'T\\nBcc: x', 1, 'a', 'b', '{}', '{}', now(), 'BOOM', '<!here>', 0)`,
   )
-  await using monitor = outbox.monitor({ sinks: [{ sink, rules: ['deadLetter'] }], attempts: 1, timeoutMs: 100 })
+  await using monitor = outbox.monitor({
+    sinks: [{ sink, rules: ['deadLetter'] }],
+    attempts: 1,
+    timeoutMs: 100,
+  })
   const round = await monitor.check()
-  const [told, untold] = [round.told, round.untold].map((list) => list.filter(({ rule }) => rule === 'deadLetter'))
+  const [told, untold] = [round.told, round.untold].map((list) =>
+    list.filter(({ rule }) => rule === 'deadLetter'),
+  )
   await pool.query(`delete from outbox_dead_letter where stream = 's'`)
   return { told: told?.length, untold: untold?.length }
 }
@@ -36,7 +42,9 @@ export const alerts: Group = {
   title: 'Alerts',
   rows: [
     monitorOf('null', 'the options must be an object, but is null', null),
-    monitorOf('{ unresolve: 3 }', 'there is no option "unresolve"; did you mean "unresolved"?', { unresolve: 3 }),
+    monitorOf('{ unresolve: 3 }', 'there is no option "unresolve"; did you mean "unresolved"?', {
+      unresolve: 3,
+    }),
     monitorOf("{ sinks: 'slack' }", 'sinks must be a list of sinks', { sinks: 'slack' }),
     monitorOf('{ sinks: [{}] }', 'sinks[0] must be a sink, such as slackSink({ url })', { sinks: [{}] }),
     monitorOf("{ sinks: [{ sink, rules: ['deads'] }] }", 'sinks[0].rules[0] must be one of', {
@@ -46,8 +54,10 @@ export const alerts: Group = {
     monitorOf("{ language: 'fr' }", "language must be one of 'en', 'ko', but is \"fr\"", { language: 'fr' }),
     workerOf('true', 'alerts must be an object, but is true', true),
     workerOf("{ everyMs: '1m' }", 'everyMs must be a whole number', { everyMs: '1m' }),
-    sinkOf("slackSink({ url: 'hooks.slack.com/…' })", 'url must be an address that begins with https://', () =>
-      slackSink({ url: 'hooks.slack.com/services/T0/SECRET' }),
+    sinkOf(
+      "slackSink({ url: 'hooks.slack.com/…' })",
+      'url must be an address that begins with https://',
+      () => slackSink({ url: 'hooks.slack.com/services/T0/SECRET' }),
     ),
     sinkOf('slackSink()', 'the argument must be an object: { url }', () => slackSink(wrong(undefined))),
     sinkOf("slackSink('https://…')", 'the argument must be an object: { url }', () =>

@@ -1,7 +1,14 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { AlarmState, FiguresRequest, MonitorTurn, RoundRecord } from '../../../src/store/alert-store.ts'
 import { PostgresMonitorStore } from '../../../src/store/postgres/monitor-store.ts'
-import { column, createOutboxDatabase, insertEvent, makeDead, type OutboxDatabase, subscribe } from './fixtures.ts'
+import {
+  column,
+  createOutboxDatabase,
+  insertEvent,
+  makeDead,
+  type OutboxDatabase,
+  subscribe,
+} from './fixtures.ts'
 
 let db: OutboxDatabase
 let store: PostgresMonitorStore
@@ -28,7 +35,9 @@ const recordOf = (turn: MonitorTurn, changes: Partial<RoundRecord> = {}): RoundR
   ...changes,
 })
 
-async function takeTurn(changes: Partial<typeof ask> & { readonly holder?: string } = {}): Promise<MonitorTurn> {
+async function takeTurn(
+  changes: Partial<typeof ask> & { readonly holder?: string } = {},
+): Promise<MonitorTurn> {
   const turn = await store.takeMonitorTurn({ holder: 'w1', ...ask, ...changes })
   if (turn === null) throw new Error('somebody else has the turn')
   return turn
@@ -46,7 +55,13 @@ describe('the turn to look and tell', () => {
     expect(await store.takeMonitorTurn({ holder: 'w2', ...ask })).toBeNull()
     await db.pool.query(`update outbox_monitor set until = clock_timestamp() - interval '1 ms'`)
     const current = await takeTurn({ holder: 'w2' })
-    const alarm: AlarmState = { key: 'unresolved', rule: 'unresolved', since: new Date(0), told: true, toldAt: null }
+    const alarm: AlarmState = {
+      key: 'unresolved',
+      rule: 'unresolved',
+      since: new Date(0),
+      told: true,
+      toldAt: null,
+    }
     expect(await store.recordRound(recordOf(lapsed, { alarms: [alarm] }))).toBe(false)
     expect(await store.readAlarms()).toEqual([])
     expect(await store.recordRound(recordOf(current, { alarms: [alarm] }))).toBe(true)
@@ -148,7 +163,13 @@ describe('the figures', () => {
         meanRetries: (3 + 3 + 3 + 0) / 4,
         workers: 1,
       },
-      expect.objectContaining({ name: 'idle', pending: 0, oldestPendingSeconds: null, meanRetries: null, workers: 0 }),
+      expect.objectContaining({
+        name: 'idle',
+        pending: 0,
+        oldestPendingSeconds: null,
+        meanRetries: null,
+        workers: 0,
+      }),
     ])
     expect(Math.floor((subscriptions[0]?.oldestPendingSeconds ?? 0) / 60)).toBe(20)
     expect(vanished).toMatchObject([{ workerId: 'gone', host: 'h', pid: 2, subscriptions: ['busy'] }])
@@ -188,7 +209,12 @@ describe('dead letters', () => {
         { eventType: 'OrderPaid', count: 3 },
         { eventType: 'OrderPlaced', count: 2 },
       ],
-      oldest: { id: first, eventType: 'OrderPlaced', subscription: 'sub', failedAt: expect.any(Date) as Date },
+      oldest: {
+        id: first,
+        eventType: 'OrderPlaced',
+        subscription: 'sub',
+        failedAt: expect.any(Date) as Date,
+      },
     })
     expect(await store.readOpenLetters(4)).toMatchObject({ count: 4 })
   })

@@ -20,7 +20,13 @@ const storeAs = (job: Job): PostgresMonitorStore =>
 
 test('a worker may look, tell and write down what was told', async () => {
   const store = storeAs('worker')
-  const turn = await store.takeMonitorTurn({ holder: 'w', leaseMs: 60_000, everyMs: 0, whole: true, wholeEveryMs: 0 })
+  const turn = await store.takeMonitorTurn({
+    holder: 'w',
+    leaseMs: 60_000,
+    everyMs: 0,
+    whole: true,
+    wholeEveryMs: 0,
+  })
   if (turn === null) throw new Error('there is nobody else')
   await store.readFigures(LOOK)
   await store.readOpenLetters(10)
