@@ -25,7 +25,7 @@ export const en: AlertTexts = {
     failedAt: 'Failed At',
     value: 'Now',
     threshold: 'Threshold',
-    since: 'Since',
+    since: 'First Seen',
     pausedBy: 'Paused By',
     pending: 'Pending',
     processing: 'Processing',

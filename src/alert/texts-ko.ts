@@ -25,7 +25,7 @@ export const ko: AlertTexts = {
     failedAt: '실패 시각',
     value: '현재',
     threshold: '임계값',
-    since: '시작 시각',
+    since: '처음 발견',
     pausedBy: '일시 중지한 사람',
     pending: '대기 중',
     processing: '처리 중',
