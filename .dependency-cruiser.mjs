@@ -2,7 +2,7 @@
 
 const ports = '^src/store/[^/]+\\.ts$'
 const vocabulary = ['^src/event/', '^src/delivery/', '^src/runtime/']
-const stages = 'publish|queue|stream|dispatch|settle|dead-letter|retain|inbox|inspect'
+const stages = 'publish|queue|stream|dispatch|settle|dead-letter|retain|inbox|inspect|alert'
 /** The files of the command line that choose adapters and start servers; all others get what these made. */
 const cliComposition = ['^src/cli/composition\\.ts$', '^src/cli/demo/composition\\.ts$']
 
@@ -50,9 +50,16 @@ export default {
       '^src/(dispatch|publish)/(.+)/',
       ['^src/$1/$2/', '^src/$1/[^/]+\\.ts$', '^src/observe/', ...vocabulary],
     ),
+    only('sinks-are-leaves', 'a sink sees its port and how alerts are written', '^src/alert/sinks/', [
+      '^src/alert/sinks/',
+      '^src/alert/[^/]+\\.ts$',
+      '^src/observe/',
+      ...vocabulary,
+    ]),
     only('worker-composes-stages', 'the worker composes stages, not adapters or tools', '^src/worker/', [
       '^src/worker/',
       `^src/(${stages})/[^/]+\\.ts$`,
+      '^src/alert/sinks/log-sink\\.ts$',
       '^src/observe/',
       ports,
       ...vocabulary,

@@ -1,4 +1,25 @@
 export {
+  ALERT_RULES,
+  type Alert,
+  type AlertFact,
+  type AlertKind,
+  type AlertRoute,
+  type AlertRule,
+  type AlertSeverity,
+  type AlertSink,
+} from './alert/alert.ts'
+export type { AlertOptions } from './alert/alert-options.ts'
+export type { Condition, Seen } from './alert/conditions.ts'
+export type { MonitorRound } from './alert/look.ts'
+export type { Monitor } from './alert/monitor.ts'
+export { type EmailSinkOptions, emailSink, type MailTransport } from './alert/sinks/email-sink.ts'
+export { logSink } from './alert/sinks/log-sink.ts'
+export { type PagerDutySinkOptions, pagerDutySink } from './alert/sinks/pager-duty-sink.ts'
+export { type SlackSinkOptions, slackSink } from './alert/sinks/slack-sink.ts'
+export { type SignedRequest, verifyWebhook } from './alert/sinks/webhook-signature.ts'
+export { type WebhookSinkOptions, webhookSink } from './alert/sinks/webhook-sink.ts'
+export { textBlock } from './alert/text-block.ts'
+export {
   defineWorkerConfig,
   type WorkerConfig,
   type WorkerConfigContext,
@@ -84,9 +105,17 @@ export {
   WorkerStoppingError,
 } from './runtime/errors.ts'
 export type { Ids } from './runtime/ids.ts'
+export type { Language } from './runtime/language.ts'
 export type { Random } from './runtime/random.ts'
 export { type Backoff, exponential, fixed, schedule } from './settle/backoff.ts'
 export { createClassify, type ErrorClassifier } from './settle/classify.ts'
+export type {
+  Figures,
+  MonitorStore,
+  OpenLetters,
+  SubscriptionFigures,
+  VanishedWorker,
+} from './store/alert-store.ts'
 export {
   type AttemptRecord,
   type BlockedKey,

@@ -1,3 +1,5 @@
+import { type AlertOptions, alertProblems } from './alert/alert-options.ts'
+import type { Monitor } from './alert/monitor.ts'
 import {
   actProblems,
   createDeadLetters,
@@ -44,8 +46,9 @@ import { resolveSubscriptions } from './worker/resolve-subscriptions.ts'
 import type { Subscription } from './worker/subscription.ts'
 import type { SubscriptionOptions } from './worker/subscription-options.ts'
 import { subscriptionProblems } from './worker/subscription-problems.ts'
-import { WakeBell } from './worker/wake-bell.ts'
+import { WakeBell, wakingAfterCommit } from './worker/wake-bell.ts'
 import { createWorker, type Worker } from './worker/worker.ts'
+import { monitorAlone, workerAlerts } from './worker/worker-alerts.ts'
 import { resolveWorkerOptions, type WorkerOptions, workerProblems } from './worker/worker-options.ts'
 
 /** What an outbox is made of. */
@@ -114,6 +117,11 @@ export interface Outbox<C extends Catalogue, Tx> extends EventBus<C, Tx> {
   subscription(name: string, options: SubscriptionOptions<C, Tx>): Subscription<C, Tx>
   /** Makes a worker for these subscriptions. @throws InvalidOptionsError with all problems of all of them. */
   worker(subscriptions: readonly Subscription<C, Tx>[], options?: WorkerOptions): Worker
+  /**
+   * Makes a monitor that runs without a worker: one that also tells when all workers are gone. Workers bring their own.
+   * @throws InvalidOptionsError with all problems of the options.
+   */
+  monitor(options?: AlertOptions): Monitor
   /** Stops claims of a subscription, for every worker at once. What is running goes on. */
   pause(subscriptionName: string, act: OperatorAct): Promise<void>
   /** Ends a pause. */
@@ -160,6 +168,10 @@ export function createOutbox<C extends Catalogue, Tx>(options: OutboxOptions<C, 
       return { name, options: given }
     },
     worker: (subscriptions, given = {}) => composeWorker(parts, bus, bell, subscriptions, given),
+    monitor: (given = {}) => {
+      refuseProblems('the monitor', alertProblems(given, 'the options'))
+      return monitorAlone(parts, given)
+    },
     pause: (name, act) => setPaused(name, true, act),
     resume: (name, act) => setPaused(name, false, act),
     retire: async (name, act) => {
@@ -244,34 +256,29 @@ function outboxProblems(options: unknown): readonly (string | null)[] {
   ]
 }
 
-function wakingAfterCommit(options: InTransactionOptions, bell: WakeBell): InTransactionOptions {
-  // What is no object, or no hook, is for inTransaction to refuse.
-  const isHook = functionProblem('afterCommit', property(options, 'afterCommit')) === null
-  if (recordProblem('the options', options) !== null || !isHook) return options
-  return {
-    ...options,
-    afterCommit: async () => {
-      bell.ring()
-      await options.afterCommit?.()
-    },
-  }
-}
-
 function composeWorker<C extends Catalogue, Tx>(
-  { store, events, clock, random, ids, logger: outboxLogger }: ResolvedOutboxOptions<C, Tx>,
+  parts: ResolvedOutboxOptions<C, Tx>,
   bus: EventBus<C, Tx>,
   bell: WakeBell,
   subscriptions: readonly Subscription<C, Tx>[],
   given: WorkerOptions,
 ): Worker {
+  const { store, events, clock, random, ids } = parts
   // Typed by the catalogue up to here; inside, names and handlers are what they are at run time.
   const untyped = subscriptions as unknown as readonly Subscription<Catalogue, unknown>[]
   const resolved = resolveSubscriptions(events, untyped, workerProblems(given))
   const options = resolveWorkerOptions(given)
-  const logger = given.logger ?? outboxLogger
+  const logger = given.logger ?? parts.logger
+  const id = options.workerId ?? ids.workerId()
+  const alerts = workerAlerts({ ...parts, logger }, options.alerts)
+  const observer = combineObservers([
+    ...(logger === silentLogger ? [] : [logObserver(logger)]),
+    ...options.observers,
+    alerts.observer,
+  ])
   let hasPublished = false
   return createWorker({
-    id: options.workerId ?? ids.workerId(),
+    id,
     openStore: () => store.openWorker(),
     subscriptions: resolved,
     options,
@@ -286,10 +293,8 @@ function composeWorker<C extends Catalogue, Tx>(
     clock,
     random,
     logger,
-    observer: combineObservers([
-      ...(logger === silentLogger ? [] : [logObserver(logger)]),
-      ...options.observers,
-    ]),
+    observer,
+    openMonitor: () => alerts.open(id, observer),
     onAttemptEnded: () => {
       if (!hasPublished) return
       hasPublished = false

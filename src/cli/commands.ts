@@ -12,6 +12,7 @@ import { dlqShowCommand } from './commands/dlq-show.ts'
 import { migrateSqlCommand } from './commands/migrate-sql.ts'
 import { migrateStatusCommand } from './commands/migrate-status.ts'
 import { migrateUpCommand } from './commands/migrate-up.ts'
+import { monitorCommand } from './commands/monitor.ts'
 import { moveAsideCommand } from './commands/move-aside.ts'
 import { pauseCommand, resumeCommand } from './commands/pause.ts'
 import { redriveApplyCommand } from './commands/redrive-apply.ts'
@@ -32,6 +33,7 @@ export const COMMANDS: readonly Command[] = [
   migrateSqlCommand,
   rolesSqlCommand,
   workerCommand,
+  monitorCommand,
   statusCommand,
   dlqListCommand,
   dlqGroupCommand,

@@ -24,6 +24,7 @@ const CONNECTIONS = 2
 async function openDatabase({ url, schema }: DatabaseTarget): Promise<Database> {
   const { pool } = await openPool({ url, connections: CONNECTIONS })
   const store = postgresStore({ pool, schema })
+  const figures = store.openMonitor()
   const compareMigrations: Database['compareMigrations'] = () => migrationStatus(pool, { schema })
   return {
     deadLetters: createDeadLetters(store),
@@ -31,6 +32,7 @@ async function openDatabase({ url, schema }: DatabaseTarget): Promise<Database> 
     redrive: createRedrive(store, systemClock),
     subscriptions: store,
     moveAside: (subscription, key, act) => moveKeyAside(store, systemClock, subscription, key, act),
+    figures,
     migrateUp: () => migrateUp(pool, { schema }),
     compareMigrations,
     assertReady: async () => {
@@ -38,7 +40,10 @@ async function openDatabase({ url, schema }: DatabaseTarget): Promise<Database> 
       if (schemaVersion === null) throw new SchemaMissingError(schema)
       if (state !== 'current') throw new SchemaVersionError(schemaVersion, codeVersion)
     },
-    [Symbol.asyncDispose]: () => pool.end(),
+    [Symbol.asyncDispose]: async () => {
+      await figures.close()
+      await pool.end()
+    },
   }
 }
 

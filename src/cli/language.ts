@@ -1,11 +1,6 @@
-/** The languages the program speaks. */
-export type Language = 'en' | 'ko'
+import { LANGUAGES, type Language } from '../runtime/language.ts'
 
-/** All languages, the default first. */
-export const LANGUAGES: readonly Language[] = ['en', 'ko']
-
-/** One text in every language: leaving one out does not compile. */
-export type Localized = Readonly<Record<Language, string>>
+export type { Language, Localized } from '../runtime/language.ts'
 
 /** What the environment asks for: Korean where the locale of messages starts with "ko", else English. */
 export function languageOf(env: Readonly<Record<string, string | undefined>>): Language {

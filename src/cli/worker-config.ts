@@ -3,10 +3,10 @@ import type { Outbox } from '../outbox.ts'
 import type { Subscription } from '../worker/subscription.ts'
 import type { WorkerOptions } from '../worker/worker-options.ts'
 
-/** What `commitpost worker` runs: the default export of its config file. */
+/** What `commitpost worker` and `commitpost monitor` run: the default export of their config file. */
 export interface WorkerConfig<C extends Catalogue = Catalogue, Tx = never> {
   /** What `createOutbox` made. */
-  readonly outbox: Pick<Outbox<C, Tx>, 'worker'>
+  readonly outbox: Pick<Outbox<C, Tx>, 'worker' | 'monitor'>
   readonly subscriptions: readonly Subscription<C, Tx>[]
   /** As for `outbox.worker`. Signals are the program's business, so `handleSignals` has no effect. */
   readonly options?: WorkerOptions

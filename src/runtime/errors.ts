@@ -32,6 +32,7 @@ export const ERROR_CODES = [
   'STORE_UNAVAILABLE',
   'STORE_REFUSED',
   'NOT_LISTENING',
+  'ALERT_NOT_SENT',
   'INTERNAL',
 ] as const
 

@@ -1,3 +1,4 @@
+import type { MonitorStore } from './alert-store.ts'
 import type { DeadLetterStore } from './dead-letter-store.ts'
 import type { InboxStore } from './inbox-store.ts'
 import type { InspectStore } from './inspect-store.ts'
@@ -38,6 +39,8 @@ export interface OutboxStore<Tx>
     InspectStore {
   /** Opens the connections of one worker. */
   openWorker(): WorkerStore
+  /** Opens the connections of one monitor. */
+  openMonitor(): MonitorStore
   /** Tells workers of other processes that there may be work. Outside any business transaction. */
   notifyWorkers(): Promise<void>
   /** Stops or resumes claims of a subscription, for every worker at once. */

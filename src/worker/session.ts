@@ -1,4 +1,5 @@
 import { hostname } from 'node:os'
+import type { PokedMonitor } from '../alert/monitor.ts'
 import type { ClaimedDelivery } from '../delivery/delivery.ts'
 import type { ContextServices } from '../dispatch/handler.ts'
 import type { Catalogue } from '../event/catalogue.ts'
@@ -31,6 +32,8 @@ export interface WorkerParts {
   readonly logger: Logger
   /** Told after every attempt: what its handler published is committed by now, if it is. */
   onAttemptEnded(): void
+  /** Makes the monitor that runs beside the work; null where nobody is to be told anything. */
+  openMonitor(): PokedMonitor | null
   /** Rings when there may be work. */
   readonly bell: { add(worker: { wake(): void }): () => void }
 }
@@ -49,6 +52,7 @@ export class WorkerSession {
   readonly #giveUp: AbortController
   #loops: Promise<unknown> = Promise.resolve()
   #listener: WakeSubscription | null = null
+  #monitor: PokedMonitor | null = null
   #ignoreBell: () => void = () => {}
 
   private constructor(
@@ -132,6 +136,7 @@ export class WorkerSession {
     await this.#withTime('writing down results', () => this.#flush())
     this.#giveUp.abort()
     this.#keeperStop.abort()
+    await this.#withTime('stopping the monitor', async () => this.#monitor?.stop())
     await this.#withTime('leaving', () => this.#leave())
     await this.#withTime('closing connections', () => this.#store.close())
     observer({ kind: 'stopped', workerId: id, released: this.#sum(({ runner }) => runner.released) })
@@ -144,6 +149,8 @@ export class WorkerSession {
     if (options.listen) await this.#listen()
     this.#ignoreBell = this.#parts.bell.add(this)
     this.#loops = Promise.all([this.#keeper.run(this.#keeperStop.signal), this.#housekeeping.run()])
+    this.#monitor = this.#parts.openMonitor()
+    this.#monitor?.start()
     for (const { runner } of this.#running) runner.start()
     observer({ kind: 'started', workerId: id, subscriptions: this.#running.map(({ runner }) => runner.name) })
   }

@@ -1,3 +1,4 @@
+import { type AlertOptions, alertProblems } from '../alert/alert-options.ts'
 import { LOGGER_METHODS, type Logger } from '../observe/logger.ts'
 import type { Observer } from '../observe/worker-events.ts'
 import {
@@ -59,6 +60,11 @@ export interface WorkerOptions {
    * @default false
    */
   readonly handleSignals?: boolean
+  /**
+   * What people are told of, and how. Of all workers one tells at a time: give them all the same. False tells nobody.
+   * @default the default rules, to the log, where there is one
+   */
+  readonly alerts?: AlertOptions | false
 }
 
 /** Worker options with every default filled in. */
@@ -72,6 +78,8 @@ export interface ResolvedWorkerOptions {
   readonly housekeepingMs: number
   readonly listen: boolean
   readonly handleSignals: boolean
+  /** Null where nothing was said. */
+  readonly alerts: AlertOptions | false | null
 }
 
 const SHORTEST_LEASE_MS = 100
@@ -92,6 +100,7 @@ const OPTION_NAMES: readonly (keyof WorkerOptions)[] = [
   'housekeepingMs',
   'listen',
   'handleSignals',
+  'alerts',
 ]
 
 /** What is wrong with a worker's options, all of it. */
@@ -109,6 +118,7 @@ export function workerProblems(options: WorkerOptions): readonly string[] {
     methodsProblem('logger', options.logger, LOGGER_METHODS),
     booleanProblem('listen', options.listen),
     booleanProblem('handleSignals', options.handleSignals),
+    ...(options.alerts === undefined || options.alerts === false ? [] : alertProblems(options.alerts)),
   ].filter((each) => each !== null)
 }
 
@@ -125,5 +135,6 @@ export function resolveWorkerOptions(options: WorkerOptions): ResolvedWorkerOpti
     housekeepingMs: options.housekeepingMs ?? 1_000,
     listen: options.listen ?? true,
     handleSignals: options.handleSignals ?? false,
+    alerts: options.alerts ?? null,
   }
 }

@@ -25,19 +25,22 @@ describe('logs of everbit', () => {
   test("E15 every line of an event's life carries its six fields: the handler's own, retried, handled, dead", async () => {
     const { logger, lines } = recordingLogger()
     await using everbit = await openEverbit({ logger })
-    await everbit.run([
-      subscription('backtest', {
-        maxAttempts: 2,
-        retry: { delayMs: () => 0 },
-        pollMs: 20,
-        on: {
-          RunBacktest: (event, ctx) => {
-            ctx.log.info({ candles: 200 }, 'backtest runs')
-            if (event.aggregateId === 'dies' || ctx.attempt === 1) throw new Error('no candles')
+    await everbit.run(
+      [
+        subscription('backtest', {
+          maxAttempts: 2,
+          retry: { delayMs: () => 0 },
+          pollMs: 20,
+          on: {
+            RunBacktest: (event, ctx) => {
+              ctx.log.info({ candles: 200 }, 'backtest runs')
+              if (event.aggregateId === 'dies' || ctx.attempt === 1) throw new Error('no candles')
+            },
           },
-        },
-      }),
-    ])
+        }),
+      ],
+      { alerts: false },
+    )
     const ids = {
       recovers: await everbit.publish('RunBacktest', backtest('recovers')),
       dies: await everbit.publish('RunBacktest', backtest('dies')),
@@ -176,7 +179,7 @@ describe('logs of everbit', () => {
     await everbit.claimAndVanish('backtest')
     // Once among others, which makes it a suspect; once alone, which makes it guilty.
     await everbit.pool.query(`update outbox_delivery set suspect = true where status = 'PROCESSING'`)
-    const worker = await everbit.run([poison()])
+    const worker = await everbit.run([poison()], { alerts: false })
     await everbit.untilStatus(eventId, 'DEAD')
     await worker.stop()
     expect(linesAbout(lines, eventId)).toMatchObject([

@@ -1,4 +1,5 @@
 import type { Group } from './row.ts'
+import { alerts } from './rows/alerts.ts'
 import { commandLine } from './rows/command-line.ts'
 import { deliveries } from './rows/deliveries.ts'
 import { batches, details, headers, names } from './rows/events.ts'
@@ -31,6 +32,7 @@ export const groups: readonly Group[] = [
   operators,
   careOfLetters,
   redrives,
+  alerts,
   identifiers,
   inserts,
   deliveries,

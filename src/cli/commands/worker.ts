@@ -5,6 +5,7 @@ import { lineLogger, warningsOf, withoutDebug } from '../line-logger.ts'
 import { loadWorkerConfig } from '../load-worker-config.ts'
 import { text } from '../option-spec.ts'
 import { aborted } from '../signals.ts'
+import { withTerminalSink } from '../terminal-sink.ts'
 import type { WorkerConfig } from '../worker-config.ts'
 
 /** `commitpost worker` */
@@ -58,6 +59,10 @@ function makeWorker(
   return outbox.worker(subscriptions, {
     ...options,
     logger: options?.logger ?? loggerOf(invocation),
+    // Where the config brings a log of its own, alerts go there unless it says otherwise.
+    ...(options?.logger !== undefined || options?.alerts === false || invocation.globals.json
+      ? {}
+      : { alerts: withTerminalSink(options?.alerts, invocation) }),
     // The program has its own: two would take the first signal for the second.
     handleSignals: false,
   })

@@ -169,6 +169,14 @@ export const en: Messages = {
     optionsIgnored: (options) =>
       `it exports an object, so ${options.join(' and ')} would have no effect: export a function instead, ({ databaseUrl, schema }) => ({ … })`,
   },
+  monitor: {
+    started: (config) => `Monitor started with ${config}.`,
+    stopped: 'Monitor stopped.',
+    allIsWell: 'All is well: no rule has anything to say.',
+    amiss: (count) => `Conditions that hold: ${count}.`,
+    told: (told, untold) =>
+      `Alerts sent: ${told}.${untold === 0 ? '' : ` Alerts that could not be sent: ${untold}.`}`,
+  },
   demo: {
     starting: (embedded) =>
       embedded ? 'Starting a PostgreSQL server of its own …' : 'Preparing the database …',

@@ -184,6 +184,13 @@ export const ko: Messages = {
     optionsIgnored: (options) =>
       `객체를 내보내므로 ${options.join(', ')} 옵션이 적용되지 않습니다. 함수를 내보내십시오: ({ databaseUrl, schema }) => ({ … })`,
   },
+  monitor: {
+    started: (config) => `${config}로 모니터를 시작했습니다.`,
+    stopped: '모니터를 멈췄습니다.',
+    allIsWell: '이상이 없습니다. 해당하는 규칙이 없습니다.',
+    amiss: (count) => `해당하는 조건: ${count}건.`,
+    told: (told, untold) => `보낸 알림: ${told}건.${untold === 0 ? '' : ` 보내지 못한 알림: ${untold}건.`}`,
+  },
   demo: {
     starting: (embedded) =>
       embedded ? '데모 전용 PostgreSQL 서버를 시작합니다 …' : '데이터베이스를 준비합니다 …',

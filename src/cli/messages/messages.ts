@@ -15,6 +15,7 @@ export interface Messages {
   readonly care: CareMessages
   readonly redrive: RedriveMessages
   readonly worker: WorkerMessages
+  readonly monitor: MonitorMessages
   readonly demo: DemoMessages
 }
 
@@ -168,6 +169,16 @@ export interface WorkerMessages {
   readonly notAnObject: (kind: string) => string
   /** For an object as config when a database was named on the command line. */
   readonly optionsIgnored: (options: readonly string[]) => string
+}
+
+/** `monitor`. */
+export interface MonitorMessages {
+  readonly started: (config: string) => string
+  readonly stopped: string
+  readonly allIsWell: string
+  readonly amiss: (count: number) => string
+  /** For a look that went through a config: what somebody was told, and what nobody could be told. */
+  readonly told: (told: number, untold: number) => string
 }
 
 /** `demo`. */

@@ -8,6 +8,7 @@ import {
   refuseProblems,
   unknownOptionProblems,
 } from '../../runtime/option-checks.ts'
+import type { MonitorStore } from '../alert-store.ts'
 import type {
   AmendRequest,
   BlockedKey,
@@ -48,6 +49,7 @@ import { groupDeadLetters } from './group-dead-letters.ts'
 import { DEFAULT_SCHEMA, type QuotedSchema, quoteSchema } from './identifiers.ts'
 import { insertEvents } from './insert-events.ts'
 import { listDeadLetters } from './list-dead-letters.ts'
+import { PostgresMonitorStore } from './monitor-store.ts'
 import { moveAside } from './move-aside.ts'
 import { planRedrive } from './plan-redrive.ts'
 import { purgeDeadLetters } from './purge-dead-letters.ts'
@@ -105,6 +107,9 @@ function storeProblems(options: unknown): readonly (string | null)[] {
     methodsProblem('clock', options['clock'], ['now', 'monotonicMs', 'sleep']),
   ]
 }
+
+/** It does one thing after the other. */
+const MONITOR_CONNECTIONS = 1
 
 class PostgresStore implements OutboxStore<Transaction> {
   readonly #pool: PgPool
@@ -237,6 +242,13 @@ class PostgresStore implements OutboxStore<Transaction> {
     // Whatever breaks an idle connection is met again, and reported, by the next statement.
     const connections = siblingPool(this.#pool, () => undefined)
     return new PostgresWorkerStore(connections, this.#schema, this.#clock)
+  }
+
+  openMonitor(): MonitorStore {
+    return new PostgresMonitorStore(
+      siblingPool(this.#pool, () => undefined, MONITOR_CONNECTIONS),
+      this.#schema,
+    )
   }
 
   #close(act: DeadLetterAct, id: string, operator: string, note: string | null): Promise<void> {

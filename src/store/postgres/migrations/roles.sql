@@ -24,7 +24,7 @@ revoke all on
   {schema}.outbox_event, {schema}.outbox_sequence, {schema}.outbox_subscription, {schema}.outbox_delivery,
   {schema}.outbox_lane, {schema}.outbox_worker, {schema}.outbox_dead_letter, {schema}.outbox_operator_log,
   {schema}.outbox_unmatched, {schema}.outbox_inbox, {schema}.outbox_amendment, {schema}.outbox_redrive_plan,
-  {schema}.outbox_redrive_item, {schema}.outbox_migration
+  {schema}.outbox_redrive_item, {schema}.outbox_migration, {schema}.outbox_alarm, {schema}.outbox_monitor
   from public, {publisher}, {worker}, {operator}, {viewer};
 revoke all on sequence
   {schema}.outbox_event_id_seq, {schema}.outbox_registry_xid, {schema}.outbox_lease_token
@@ -91,6 +91,10 @@ grant insert (subscription, subscription_id, lane, position, event_id, stream, e
               attempt_history, retry_count)
   on {schema}.outbox_dead_letter to {worker};
 grant update (reported_at) on {schema}.outbox_unmatched to {worker};
+-- The monitor runs in workers: whose turn it is, which alarms are on, and of which dead letters somebody was told.
+grant update (told_at) on {schema}.outbox_dead_letter to {worker};
+grant select, insert, update, delete on {schema}.outbox_alarm to {worker};
+grant select, update on {schema}.outbox_monitor to {worker};
 grant insert (subscription, event_id) on {schema}.outbox_inbox to {worker};
 grant usage on sequence {schema}.outbox_lease_token to {worker};
 grant select, update on sequence {schema}.outbox_registry_xid to {worker};
@@ -110,7 +114,7 @@ grant select on
   {schema}.outbox_event, {schema}.outbox_sequence, {schema}.outbox_subscription, {schema}.outbox_delivery,
   {schema}.outbox_lane, {schema}.outbox_worker, {schema}.outbox_dead_letter, {schema}.outbox_operator_log,
   {schema}.outbox_unmatched, {schema}.outbox_inbox, {schema}.outbox_amendment, {schema}.outbox_redrive_plan,
-  {schema}.outbox_redrive_item, {schema}.outbox_migration
+  {schema}.outbox_redrive_item, {schema}.outbox_migration, {schema}.outbox_alarm, {schema}.outbox_monitor
   to {viewer}, {operator};
 grant execute on function {schema}.outbox_error_pattern(text) to {viewer}, {operator};
 grant select on sequence

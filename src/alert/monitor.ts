@@ -1,0 +1,216 @@
+import type { Catalogue } from '../event/catalogue.ts'
+import type { Clock } from '../runtime/clock.ts'
+import { CommitpostError } from '../runtime/errors.ts'
+import type { Ids } from '../runtime/ids.ts'
+import { Outage } from '../runtime/outage.ts'
+import { runPeriodically } from '../runtime/periodic.ts'
+import type { Random } from '../runtime/random.ts'
+import type { MonitorStore } from '../store/alert-store.ts'
+import type { Alert } from './alert.ts'
+import { AlertComposer } from './alert-composer.ts'
+import type { ResolvedAlertOptions } from './alert-options.ts'
+import { type LookParts, lookAndTell, type MonitorRound } from './look.ts'
+import { longestSendingMs, SinkSender } from './sink-sender.ts'
+
+/** Looks after the outbox and tells people, beside any number of others: of all of them one looks and tells at a time. */
+export interface Monitor extends AsyncDisposable {
+  /** Begins to look in the background, every `everyMs`. */
+  start(): void
+  /** Looks at everything once, now, tells what is to be told and says what it came to. */
+  check(): Promise<MonitorRound>
+  /** Ends it; what is being told has two seconds to be. Safe more than once. */
+  stop(): Promise<void>
+}
+
+/** A monitor that a worker pokes. */
+export interface PokedMonitor extends Monitor {
+  /** Looks at the dead letters soon: there is a new one. Costs nothing here and now. */
+  poke(): void
+}
+
+/** What a monitor is made of. */
+export interface MonitorParts {
+  openStore(): MonitorStore
+  readonly holder: string
+  readonly options: ResolvedAlertOptions
+  readonly catalogue: Catalogue | null
+  readonly clock: Clock
+  readonly random: Random
+  readonly ids: Ids
+  /** Told of what fails; `during` is "monitor" or "alert". */
+  onFailure(during: 'monitor' | 'alert', error: unknown): void
+}
+
+const JITTER = 0.1
+/** Looks at dead letters alone are at least this far apart, of all workers together. */
+const POKE_SPACING_MS = 250
+const TURN_PAUSE_MS = 100
+/** For the statements of a look, and for alerts that wait behind others. */
+const LOOKING_MS = 60_000
+/** What has not begun to be sent by then is left to the next look. */
+const TELLING_MS = 40_000
+
+/** For what is being told when it is stopped. Whatever is not told then, another monitor tells. */
+const LAST_WORDS_MS = 2_000
+
+/** Makes a monitor. It does nothing until it is started, poked or asked. */
+export function createMonitor(parts: MonitorParts): PokedMonitor {
+  return new OutboxMonitor(parts)
+}
+
+class OutboxMonitor implements PokedMonitor {
+  readonly #parts: MonitorParts
+  readonly #look: Omit<LookParts, 'tell'>
+  readonly #senders: readonly { readonly sender: SinkSender; readonly rules: readonly string[] }[]
+  readonly #store: MonitorStore
+  readonly #outage: Outage
+  readonly #stop = new AbortController()
+  #loop: Promise<void> = Promise.resolve()
+  #poked: Promise<void> | null = null
+  #wanted = false
+  #stopped: Promise<void> | null = null
+
+  constructor(parts: MonitorParts) {
+    this.#parts = parts
+    const { options, clock, random, ids, catalogue } = parts
+    this.#store = parts.openStore()
+    this.#outage = new Outage({ random, onBegin: (error) => parts.onFailure('monitor', error) })
+    this.#senders = options.routes.map(({ sink, rules }, n) => ({
+      rules,
+      sender: new SinkSender({
+        sink,
+        name: sink.name ?? `sinks[${n}]`,
+        clock,
+        random,
+        timeoutMs: options.timeoutMs,
+        attempts: options.attempts,
+        signal: this.#stop.signal,
+        onFailure: (error) => parts.onFailure('alert', error),
+      }),
+    }))
+    this.#look = {
+      store: this.#store,
+      options,
+      composer: new AlertComposer({ options, catalogue, newId: () => ids.eventId() }),
+    }
+  }
+
+  start(): void {
+    const { clock, random, options } = this.#parts
+    this.#loop = runPeriodically({
+      everyMs: options.everyMs,
+      jitter: JITTER,
+      clock,
+      random,
+      signal: this.#stop.signal,
+      immediately: true,
+      run: async () => {
+        await this.#takeTurn(true, this.#wholeEveryMs)
+        this.#outage.succeeded()
+      },
+      onError: (error) => this.#failed(error),
+    })
+  }
+
+  poke(): void {
+    this.#wanted = true
+    if (this.#poked !== null || this.#stop.signal.aborted) return
+    this.#poked = this.#lookSoon().finally(() => {
+      this.#poked = null
+    })
+  }
+
+  async check(): Promise<MonitorRound> {
+    const round = await this.#waitForTurn(true, 0)
+    if (round !== null) return round
+    throw new CommitpostError(
+      'INVALID_STATE',
+      'Another monitor was at it all the time, so this one did not look. Try again later.',
+    )
+  }
+
+  stop(): Promise<void> {
+    this.#stopped ??= this.#end()
+    return this.#stopped
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop()
+  }
+
+  async #end(): Promise<void> {
+    // A worker that stops may have made a dead letter with its last breath.
+    if (this.#poked !== null) {
+      const enough = new AbortController()
+      await Promise.race([this.#poked, this.#parts.clock.sleep(LAST_WORDS_MS, enough.signal)])
+      enough.abort()
+    }
+    this.#stop.abort()
+    await this.#poked
+    await this.#loop
+    await this.#store.close()
+  }
+
+  async #lookSoon(): Promise<void> {
+    while (this.#wanted && !this.#stop.signal.aborted) {
+      this.#wanted = false
+      try {
+        await this.#waitForTurn(false, POKE_SPACING_MS)
+      } catch (error) {
+        // What is not told now is found by the next look at everything.
+        this.#failed(error)
+      }
+    }
+  }
+
+  /** Asks for the turn until it gets it, or for as long as a turn may last. */
+  async #waitForTurn(whole: boolean, everyMs: number): Promise<MonitorRound | null> {
+    const { clock } = this.#parts
+    const untilMs = clock.monotonicMs() + this.#turnMs
+    while (!this.#stop.signal.aborted && clock.monotonicMs() <= untilMs) {
+      const round = await this.#takeTurn(whole, everyMs)
+      if (round !== null) return round
+      await clock.sleep(TURN_PAUSE_MS, this.#stop.signal)
+    }
+    return null
+  }
+
+  async #takeTurn(whole: boolean, everyMs: number): Promise<MonitorRound | null> {
+    const { holder, clock } = this.#parts
+    const untilMs = clock.monotonicMs() + TELLING_MS
+    const turn = await this.#store.takeMonitorTurn({
+      holder,
+      leaseMs: this.#turnMs,
+      whole,
+      everyMs,
+      wholeEveryMs: this.#wholeEveryMs,
+    })
+    if (turn === null) return null
+    return lookAndTell({ ...this.#look, tell: (alert) => this.#tell(alert, untilMs) }, turn)
+  }
+
+  /** A little less than the pause between two tries: or a look that comes a moment too early would be left out. */
+  get #wholeEveryMs(): number {
+    return this.#parts.options.everyMs * (1 - 2 * JITTER)
+  }
+
+  get #turnMs(): number {
+    return LOOKING_MS + longestSendingMs(this.#parts.options)
+  }
+
+  /** To all sinks at the same time; the first that takes it is enough to go on. */
+  #tell(alert: Alert, untilMs: number): Promise<boolean> {
+    const offers = this.#senders
+      .filter(({ rules }) => rules.includes(alert.rule))
+      .map(({ sender }) => sender.offer(alert, untilMs))
+    if (offers.length === 0) return Promise.resolve(true)
+    return new Promise((resolve) => {
+      for (const offer of offers) void offer.then((taken) => (taken ? resolve(true) : undefined))
+      void Promise.all(offers).then((taken) => resolve(taken.includes(true)))
+    })
+  }
+
+  #failed(error: unknown): void {
+    this.#outage.failed(error)
+  }
+}

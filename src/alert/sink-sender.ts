@@ -1,0 +1,114 @@
+import { withDeadline } from '../runtime/abort.ts'
+import type { Clock } from '../runtime/clock.ts'
+import { CommitpostError } from '../runtime/errors.ts'
+import { jittered } from '../runtime/periodic.ts'
+import { property } from '../runtime/property.ts'
+import type { Random } from '../runtime/random.ts'
+import { describeError } from '../runtime/text.ts'
+import type { Alert, AlertSink } from './alert.ts'
+
+/** How a sink is tried, and who is told that it failed. */
+export interface SinkSenderParts {
+  readonly sink: AlertSink
+  /** How failures name it. */
+  readonly name: string
+  readonly clock: Clock
+  readonly random: Random
+  readonly timeoutMs: number
+  readonly attempts: number
+  readonly signal: AbortSignal
+  onFailure(error: CommitpostError): void
+}
+
+interface Waiting {
+  readonly alert: Alert
+  /** By the clock that never runs backwards. */
+  readonly untilMs: number
+  readonly resolve: (taken: boolean) => void
+}
+
+const MOST_WAITING = 100
+const FIRST_PAUSE_MS = 500
+const LONGEST_PAUSE_MS = 5_000
+const JITTER = 0.2
+
+/**
+ * Sends to one sink, one alert after the other, each with a time limit and a few attempts. When all of them fail, those
+ * that wait fail with it: a sink that hangs costs one alert's time and not that of all.
+ */
+export class SinkSender {
+  readonly #parts: SinkSenderParts
+  #waiting: Waiting[] = []
+  #isSending = false
+
+  constructor(parts: SinkSenderParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * Resolves with whether the sink took it. Never rejects. What has not begun to be sent by `untilMs` is not sent any
+   * more: by then it may be another's turn to tell it.
+   */
+  offer(alert: Alert, untilMs: number = Number.POSITIVE_INFINITY): Promise<boolean> {
+    if (this.#waiting.length >= MOST_WAITING) {
+      this.#failed(alert, new Error(`${MOST_WAITING} alerts wait for it already`))
+      return Promise.resolve(false)
+    }
+    return new Promise((resolve) => {
+      this.#waiting.push({ alert, untilMs, resolve })
+      if (!this.#isSending) void this.#sendAll()
+    })
+  }
+
+  async #sendAll(): Promise<void> {
+    this.#isSending = true
+    for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
+      const isLate = this.#parts.clock.monotonicMs() > next.untilMs
+      const outcome = isLate ? 'refused' : await this.#send(next.alert)
+      next.resolve(outcome === 'taken')
+      if (outcome !== 'failed') continue
+      for (const { resolve } of this.#waiting) resolve(false)
+      this.#waiting = []
+    }
+    this.#isSending = false
+  }
+
+  async #send(alert: Alert): Promise<'taken' | 'refused' | 'failed'> {
+    const { clock, random, attempts, signal } = this.#parts
+    for (let attempt = 1; ; attempt += 1) {
+      const error = await this.#try(alert)
+      if (error === null) return 'taken'
+      const isRefused = property(error, 'permanent') === true
+      if (attempt === attempts || isRefused || signal.aborted) {
+        this.#failed(alert, error)
+        return isRefused ? 'refused' : 'failed'
+      }
+      const askedMs = Number(property(error, 'retryAfterMs') ?? 0)
+      const pauseMs = Math.max(FIRST_PAUSE_MS * 2 ** (attempt - 1), askedMs)
+      await clock.sleep(jittered(Math.min(pauseMs, LONGEST_PAUSE_MS), JITTER, random), signal)
+    }
+  }
+
+  async #try(alert: Alert): Promise<unknown> {
+    const { sink, name, clock, timeoutMs, signal } = this.#parts
+    try {
+      // What a hanging sink does after its time is over is its own business: nobody waits for it.
+      await withDeadline({ clock, timeoutMs, what: `the alert sink ${name}`, signal }, async (ending) =>
+        sink.send(alert, ending),
+      )
+      return null
+    } catch (error) {
+      return error ?? new Error('it failed without a reason')
+    }
+  }
+
+  #failed(alert: Alert, cause: unknown): void {
+    const message = `The alert "${alert.key}" could not be sent to ${this.#parts.name}: ${describeError(cause)}`
+    this.#parts.onFailure(new CommitpostError('ALERT_NOT_SENT', message))
+  }
+}
+
+/** The longest that sending one alert can take with these options, and with it a round of them. */
+export function longestSendingMs({ timeoutMs, attempts }: { timeoutMs: number; attempts: number }): number {
+  return attempts * (timeoutMs + LONGEST_PAUSE_MS * (1 + JITTER))
+}

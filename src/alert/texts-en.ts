@@ -1,0 +1,97 @@
+import type { AlertTexts } from './texts.ts'
+
+const of = (subscription: string): string => `subscription "${subscription}"`
+
+/** English. */
+export const en: AlertTexts = {
+  headings: {
+    alarm: 'ALERT',
+    deadLetter: 'DLQ ALERT',
+    recovered: 'RECOVERED',
+    notice: 'NOTICE',
+    report: 'REPORT',
+    advice: 'What to do',
+  },
+  facts: {
+    deadLetter: 'Dead Letter',
+    eventId: 'Event ID',
+    eventType: 'Event Type',
+    aggregate: 'Aggregate',
+    subscription: 'Subscription',
+    stream: 'Stream',
+    traceId: 'Trace ID',
+    retryCount: 'Retry Count',
+    error: 'Error',
+    failedAt: 'Failed At',
+    value: 'Now',
+    threshold: 'Threshold',
+    since: 'First Seen',
+    pausedBy: 'Paused By',
+    pending: 'Pending',
+    processing: 'Processing',
+    oldestPending: 'Oldest Pending',
+    dead: 'Dead',
+    workers: 'Live Workers',
+    worker: 'Worker',
+    lastSeen: 'Last Seen',
+    unresolved: 'Unresolved',
+    oldest: 'Oldest',
+  },
+  conditions: {
+    unresolved: ({ value }) => `Dead letters that wait for a person: ${value}`,
+    stuckPending: ({ subscription, value, stuckAfter }) =>
+      `Deliveries of ${of(subscription)} that have been pending for over ${stuckAfter}: ${value}`,
+    unpublished: ({ subscription, value }) =>
+      `Deliveries of ${of(subscription)} that are not done yet: ${value}`,
+    oldestPending: ({ subscription, value }) =>
+      `The oldest pending delivery of ${of(subscription)} has waited for ${value}`,
+    dead: ({ subscription, value }) => `Dead letters of ${of(subscription)} that wait for a person: ${value}`,
+    meanRetries: ({ subscription, value }) =>
+      `Deliveries of ${of(subscription)} were retried ${value} times on average of late`,
+    eventRate: ({ value }) => `Events are published at ${value} per second`,
+    workerMissing: ({ subscription, value }) =>
+      `No live worker serves ${of(subscription)}, and its oldest delivery has waited for ${value}`,
+  },
+  recovered: {
+    unresolved: () => 'Few or no dead letters wait for a person again',
+    stuckPending: (subscription) => `Deliveries of ${of(subscription)} are not stuck any more`,
+    unpublished: (subscription) => `The backlog of ${of(subscription)} is small again`,
+    oldestPending: (subscription) => `Deliveries of ${of(subscription)} do not wait for long any more`,
+    dead: (subscription) => `Few or no dead letters of ${of(subscription)} wait for a person again`,
+    meanRetries: (subscription) => `Deliveries of ${of(subscription)} are seldom retried again`,
+    eventRate: () => 'Fewer events are published per second again',
+    workerMissing: (subscription) => `${of(subscription)} is served again, or nothing waits for it`,
+  },
+  advice: {
+    unresolved: 'commitpost dlq list shows them. Fix the cause, then retry or resolve them.',
+    stuckPending:
+      'commitpost status shows what waits. Are workers running, is it paused, does its handler hang?',
+    unpublished: 'commitpost status shows what waits. Start more workers, or raise its concurrency.',
+    oldestPending: 'commitpost status shows what waits. Start more workers, or look for what keeps failing.',
+    dead: 'commitpost dlq list --subscription NAME shows them. Its handler, or what it calls, is failing.',
+    meanRetries: 'Its handler, or what it calls, is unsteady: see the warnings in the log of its workers.',
+    eventRate:
+      'Beyond 1,000 events per second, or where less than 500 ms matters, the log stream or change data capture serves better than a polled table.',
+    workerMissing: 'Start a worker that serves it, or retire it: commitpost retire NAME.',
+  },
+  deadLetter: (eventType, subscription) => `${eventType} failed for good for ${of(subscription)}`,
+  deadLetters: (count) => `New dead letters: ${count}`,
+  deadLetterAdvice: (id) => `commitpost dlq show ${id}, then dlq retry ${id} or dlq resolve ${id}`,
+  deadLettersAdvice: 'commitpost dlq list shows them. They are told of together, because they are many.',
+  group: (subscription, eventType, errorCode) => `${subscription}, ${eventType}, ${errorCode}`,
+  vanished: (count) =>
+    count === 1
+      ? 'A worker is gone without having stopped'
+      : `${count} workers are gone without having stopped`,
+  vanishedWorker: (where, lastSeen, subscriptions) =>
+    `${where}, last seen ${lastSeen} ago, served ${subscriptions.join(', ') || 'nothing'}`,
+  vanishedAdvice:
+    'It crashed, was killed, or cannot reach the database. What it had in hand is delivered again.',
+  report: 'How the outbox stands',
+  reportLine: ({ pending, processing, dead, oldest, pausedBy }) =>
+    `pending ${pending}, processing ${processing}, dead ${dead}` +
+    `${oldest === null ? '' : `, oldest ${oldest}`}${pausedBy === null ? '' : `, paused by ${pausedBy}`}`,
+  oldestLetter: (id, eventType, subscription, age) => `${id}: ${eventType} for ${subscription}, ${age} ago`,
+  more: (count) => `and ${count} more`,
+  orMore: (count) => `${count} or more`,
+}

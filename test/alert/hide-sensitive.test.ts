@@ -1,0 +1,54 @@
+import { expect, test } from 'vitest'
+import { shownError } from '../../src/alert/hide-sensitive.ts'
+import { defineEvents } from '../../src/event/define-events.ts'
+import type { UntoldLetter } from '../../src/store/alert-store.ts'
+
+const catalogue = defineEvents({
+  MemberJoined: {
+    stream: 'member',
+    aggregate: 'member',
+    storedAs: 'MEMBER_JOINED',
+    sensitive: ['email', 'cards.number', { path: 'nickname', from: ['log'] }],
+  },
+})
+
+const letter = (errorMessage: string, eventType = 'MEMBER_JOINED'): UntoldLetter => ({
+  id: '1',
+  subscription: 'mailer',
+  eventId: 'e',
+  stream: 'member',
+  eventType,
+  aggregateType: 'member',
+  aggregateId: '7',
+  errorCode: 'HANDLER_ERROR',
+  errorMessage,
+  retryCount: 4,
+  failedAt: new Date(0),
+  payload: {
+    email: 'lee@example.com',
+    nickname: 'minji',
+    age: 7,
+    cards: [{ number: 4_111_111 }, { number: '5500' }],
+  },
+  headers: {},
+})
+
+test('U10 what the catalogue hides from alerts is hidden in errors that quote it', () => {
+  const error = '550 no such mailbox: lee@example.com, of minji, cards 4111111 and 5500, age 7'
+  expect(shownError(letter(error), catalogue)).toBe(
+    '550 no such mailbox: ***, of minji, cards *** and ***, age 7',
+  )
+})
+
+test('of an event that the catalogue does not know every value is hidden', () => {
+  const error = 'lee@example.com, minji, 4111111, 7'
+  expect(shownError(letter(error, 'Unheard'), catalogue)).toBe('***, ***, ***, 7')
+  expect(shownError(letter(error), null)).toBe('***, ***, ***, 7')
+})
+
+test('errors are on one line, without controls and passwords, and not long', () => {
+  const error = 'line one\r\n\tline two \u001b[31m postgres://app:s3cret@db/shop password=hunter2'
+  const text = shownError(letter(error), catalogue)
+  expect(text).toBe('line one line two \ufffd[31m postgres://app:***@db/shop password=***')
+  expect(shownError(letter('x'.repeat(5_000)), catalogue)).toHaveLength(500)
+})

@@ -1,0 +1,126 @@
+import { expect, test } from 'vitest'
+import type { AlertSink } from '../../src/alert/alert.ts'
+import { longestSendingMs, SinkSender } from '../../src/alert/sink-sender.ts'
+import { SinkError } from '../../src/alert/sinks/sink-error.ts'
+import { ManualClock } from '../../src/runtime/manual-clock.ts'
+import { deadLetterAlert } from './support.ts'
+
+function scene(send: AlertSink['send']) {
+  const clock = new ManualClock()
+  const failures: string[] = []
+  const stop = new AbortController()
+  const sender = new SinkSender({
+    sink: { send },
+    name: 'slack',
+    clock,
+    random: () => 0.5,
+    timeoutMs: 5_000,
+    attempts: 3,
+    signal: stop.signal,
+    onFailure: ({ code, message }) => failures.push(`${code} ${message}`),
+  })
+  return { clock, failures, sender, stop }
+}
+
+test('a sink that fails is tried three times, with pauses, and then told of once', async () => {
+  const triedAt: number[] = []
+  const { clock, failures, sender } = scene(async () => {
+    triedAt.push(clock.monotonicMs())
+    throw new Error('boom')
+  })
+  const taken = sender.offer(deadLetterAlert())
+  await clock.advance(60_000)
+  expect(await taken).toBe(false)
+  expect(triedAt).toEqual([0, 500, 1_500])
+  expect(failures).toEqual(['ALERT_NOT_SENT The alert "deadLetter:17" could not be sent to slack: boom'])
+})
+
+test('a sink that recovers meanwhile gets it', async () => {
+  let tries = 0
+  const { clock, failures, sender } = scene(async () => {
+    tries += 1
+    if (tries < 3) throw new Error('boom')
+  })
+  const taken = sender.offer(deadLetterAlert())
+  await clock.advance(10_000)
+  expect(await taken).toBe(true)
+  expect(failures).toEqual([])
+})
+
+test('a sink that hangs costs a bounded time, and those that wait fail with it', async () => {
+  const signals: AbortSignal[] = []
+  const { clock, failures, sender } = scene((_, signal) => {
+    signals.push(signal)
+    return new Promise(() => {})
+  })
+  const first = sender.offer(deadLetterAlert())
+  const second = sender.offer(deadLetterAlert({ key: 'deadLetter:18' }))
+  await clock.advance(3 * 5_000 + 1_500)
+  expect(await Promise.all([first, second])).toEqual([false, false])
+  expect(signals).toHaveLength(3)
+  expect(signals.every(({ aborted }) => aborted)).toBe(true)
+  expect(failures).toHaveLength(1)
+  expect(clock.monotonicMs()).toBeLessThanOrEqual(longestSendingMs({ timeoutMs: 5_000, attempts: 3 }))
+})
+
+test('what a sink refuses is not tried again, and harms no other alert', async () => {
+  const keys: string[] = []
+  const { clock, sender } = scene(async ({ key }) => {
+    keys.push(key)
+    if (key === 'bad') throw new SinkError('it answered 400', { permanent: true })
+  })
+  const taken = [
+    sender.offer(deadLetterAlert({ key: 'bad' })),
+    sender.offer(deadLetterAlert({ key: 'good' })),
+  ]
+  await clock.advance(0)
+  expect(await Promise.all(taken)).toEqual([false, true])
+  expect(keys).toEqual(['bad', 'good'])
+})
+
+test('a sink that asks to wait is waited for, within bounds', async () => {
+  const triedAt: number[] = []
+  const { clock, sender } = scene(async () => {
+    triedAt.push(clock.monotonicMs())
+    throw new SinkError('it answered 429', { permanent: false, retryAfterMs: 3_600_000 })
+  })
+  const taken = sender.offer(deadLetterAlert())
+  await clock.advance(60_000)
+  expect(await taken).toBe(false)
+  expect(triedAt).toEqual([0, 5_000, 10_000])
+})
+
+test('of more than a hundred that wait the rest are refused at once', async () => {
+  const { failures, sender, stop } = scene(() => new Promise(() => {}))
+  const taken = Array.from({ length: 103 }, () => sender.offer(deadLetterAlert()))
+  expect(await taken.at(-1)).toBe(false)
+  expect(failures).toHaveLength(2)
+  stop.abort(new Error('stopping'))
+  expect((await Promise.all(taken)).includes(true)).toBe(false)
+})
+
+test('a sink that throws at once, or rejects with nothing, does no harm', async () => {
+  const thrown = scene(() => {
+    throw new SinkError('no', { permanent: true })
+  })
+  expect(await thrown.sender.offer(deadLetterAlert())).toBe(false)
+  const empty = scene(() => Promise.reject())
+  const taken = empty.sender.offer(deadLetterAlert())
+  await empty.clock.advance(60_000)
+  expect(await taken).toBe(false)
+  expect(empty.failures).toHaveLength(1)
+})
+
+test('what has waited for too long is not sent any more: by then another may have told it', async () => {
+  const keys: string[] = []
+  const { clock, sender, failures } = scene(async ({ key }) => {
+    keys.push(key)
+    await clock.sleep(3_000)
+  })
+  const untilMs = clock.monotonicMs() + 2_000
+  const taken = ['first', 'second'].map((key) => sender.offer(deadLetterAlert({ key }), untilMs))
+  await clock.advance(10_000)
+  expect(await Promise.all(taken)).toEqual([true, false])
+  expect(keys).toEqual(['first'])
+  expect(failures).toEqual([])
+})
