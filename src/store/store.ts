@@ -1,4 +1,5 @@
 import type { DeadLetterStore } from './dead-letter-store.ts'
+import type { GaugeStore } from './gauge-store.ts'
 import type { InboxStore } from './inbox-store.ts'
 import type { InspectStore } from './inspect-store.ts'
 import type { PublishStore } from './publish-store.ts'
@@ -29,7 +30,12 @@ export interface WakeSubscription {
  * 2 KEEP: everything Commitpost asks of a database, cut by stage. `Tx` is the transaction handle that publishers and
  * handlers pass in.
  */
-export interface OutboxStore<Tx> extends PublishStore<Tx>, InboxStore<Tx>, DeadLetterStore, InspectStore {
+export interface OutboxStore<Tx>
+  extends PublishStore<Tx>,
+    InboxStore<Tx>,
+    DeadLetterStore,
+    InspectStore,
+    GaugeStore {
   /** Opens the connections of one worker. */
   openWorker(): WorkerStore
   /** Tells workers of other processes that there may be work. Outside any business transaction. */

@@ -9,6 +9,7 @@ import {
   unknownOptionProblems,
 } from '../../runtime/option-checks.ts'
 import type { DeadLetter, DeadLetterQuery } from '../dead-letter-store.ts'
+import type { GaugeLimits, Gauges } from '../gauge-store.ts'
 import type { SubscriptionStatus } from '../inspect-store.ts'
 import type { OnDuplicate } from '../publish-store.ts'
 import type { OutboxStore, WorkerStore } from '../store.ts'
@@ -25,6 +26,7 @@ import { findDeadLetter } from './find-dead-letter.ts'
 import { DEFAULT_SCHEMA, type QuotedSchema, quoteSchema } from './identifiers.ts'
 import { insertEvents } from './insert-events.ts'
 import { listDeadLetters } from './list-dead-letters.ts'
+import { readGauges } from './read-gauges.ts'
 import { recordOnce } from './record-once.ts'
 import { retire } from './retire.ts'
 import { setPaused } from './set-paused.ts'
@@ -136,6 +138,10 @@ class PostgresStore implements OutboxStore<Transaction> {
 
   countEvents(): Promise<number> {
     return this.#ask('countEvents', () => countEvents(this.#pool, this.#schema))
+  }
+
+  readGauges(limits: GaugeLimits): Promise<Gauges> {
+    return this.#ask('metrics', () => readGauges(this.#pool, this.#schema, limits))
   }
 
   setPaused(

@@ -24,11 +24,15 @@ export interface WorkerPool {
  * Opens a second pool with the options of the first, so that handlers which use up the application's pool cannot keep
  * a worker from extending its leases. A pool that cannot be copied is shared.
  */
-export function siblingPool(pool: PgPool, onError: (error: Error) => void): WorkerPool {
+export function siblingPool(
+  pool: PgPool,
+  onError: (error: Error) => void,
+  connections: number = WORKER_CONNECTIONS,
+): WorkerPool {
   if (!hasOptions(pool)) return { pool: withSessionSettings(pool, false), own: false }
   const options: Record<string, unknown> = {
     ...pool.options,
-    max: WORKER_CONNECTIONS,
+    max: connections,
     // A half-open connection is noticed in a minute, not after the two hours of most systems.
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
