@@ -22,7 +22,7 @@ const { values } = parseArgs({
 const ROWS = Number(values.rows)
 const OPEN = Number(values.open)
 const ROUNDS = Number(values.rounds)
-const LIMITS = { countLimit: 10_000, timeoutMs: 2_000 }
+const LIMITS = { countLimit: 5_000, timeoutMs: 2_000 }
 const RESULTS = 'bench/results/metrics.json'
 
 await main()

@@ -8,6 +8,8 @@ import type { Catalogue } from './event/catalogue.ts'
 import type { EventHeaders } from './event/event.ts'
 import { logObserver } from './observe/log-observer.ts'
 import { LOGGER_METHODS, type Logger, silentLogger } from './observe/logger.ts'
+import type { Meter } from './observe/meter.ts'
+import { type Tracing, tracingProblem } from './observe/tracing.ts'
 import { combineObservers } from './observe/worker-events.ts'
 import type { EventBus } from './publish/event-bus.ts'
 import {
@@ -16,7 +18,8 @@ import {
   inTransaction,
   type TransactionPool,
 } from './publish/in-transaction.ts'
-import { createPublisher, publisherProblems } from './publish/publisher.ts'
+import { createObservedBus } from './publish/observed-bus.ts'
+import { publisherProblems } from './publish/publisher.ts'
 import { type Clock, systemClock } from './runtime/clock.ts'
 import { type Ids, systemIds } from './runtime/ids.ts'
 import {
@@ -40,6 +43,8 @@ import { resolveSubscriptions } from './worker/resolve-subscriptions.ts'
 import type { Subscription } from './worker/subscription.ts'
 import type { SubscriptionOptions } from './worker/subscription-options.ts'
 import { subscriptionProblems } from './worker/subscription-problems.ts'
+import { tracedSubscriptions } from './worker/traced-subscriptions.ts'
+import { wakingAfterCommit } from './worker/wake-after-commit.ts'
 import { WakeBell } from './worker/wake-bell.ts'
 import { createWorker, type Worker } from './worker/worker.ts'
 import { resolveWorkerOptions, type WorkerOptions, workerProblems } from './worker/worker-options.ts'
@@ -68,6 +73,10 @@ export interface OutboxOptions<C extends Catalogue, Tx> {
   readonly notify?: boolean
   /** Headers for every event published from here, such as the current trace. */
   readonly ambientHeaders?: () => EventHeaders
+  /** Counts what is published and what workers do: `prometheusMetrics({ store, events })`. */
+  readonly metrics?: Meter
+  /** Carries traces from publishers to handlers: `openTelemetry()` of `commitpost/otel`. */
+  readonly tracing?: Tracing
   /** Time, for tests. */
   readonly clock?: Clock
   /** Chance, for tests. */
@@ -127,7 +136,7 @@ export function createOutbox<C extends Catalogue, Tx>(options: OutboxOptions<C, 
   const parts = resolveOutboxOptions(options)
   const { store, events, clock } = parts
   const bell = new WakeBell(options.notify === false ? null : () => store.notifyWorkers(), clock)
-  const bus = createPublisher<C, Tx>({ ...options, catalogue: events, store })
+  const bus = createObservedBus<C, Tx>({ ...options, catalogue: events, store })
   const setPaused = async (name: string, isPaused: boolean, act: OperatorAct): Promise<void> => {
     refuseProblems(isPaused ? 'pause' : 'resume', [...nameProblems(name), ...actProblems(act)])
     await store.setPaused(name, isPaused, act.operator, act.note ?? null)
@@ -173,6 +182,8 @@ interface ResolvedOutboxOptions<C extends Catalogue, Tx> {
   readonly store: OutboxStore<Tx>
   readonly events: C
   readonly logger: Logger
+  readonly metrics: Meter | undefined
+  readonly tracing: Tracing | undefined
   readonly clock: Clock
   readonly random: Random
   readonly ids: Ids
@@ -186,6 +197,8 @@ function resolveOutboxOptions<C extends Catalogue, Tx>(
     store: options.store,
     events: options.events,
     logger: options.logger ?? silentLogger,
+    metrics: options.metrics,
+    tracing: options.tracing,
     clock: options.clock ?? systemClock,
     random: options.random ?? systemRandom,
     ids: options.ids ?? systemIds,
@@ -199,6 +212,8 @@ const OPTION_NAMES: readonly (keyof OutboxOptions<Catalogue, unknown>)[] = [
   'maxPayloadBytes',
   'notify',
   'ambientHeaders',
+  'metrics',
+  'tracing',
   'clock',
   'random',
   'ids',
@@ -217,42 +232,32 @@ function outboxProblems(options: unknown): readonly (string | null)[] {
       : `events must be a catalogue: defineEvents({ … }), but is ${shown(events)}`,
     booleanProblem('notify', options['notify']),
     methodsProblem('logger', options['logger'], LOGGER_METHODS),
+    methodsProblem('metrics', options['metrics'], ['observer', 'published']),
+    tracingProblem(options['tracing']),
     methodsProblem('clock', options['clock'], ['now', 'monotonicMs', 'sleep']),
     functionProblem('random', options['random']),
     ...publisherProblems(options),
   ]
 }
 
-function wakingAfterCommit(options: InTransactionOptions, bell: WakeBell): InTransactionOptions {
-  // What is no object, or no hook, is for inTransaction to refuse.
-  const isHook = functionProblem('afterCommit', property(options, 'afterCommit')) === null
-  if (recordProblem('the options', options) !== null || !isHook) return options
-  return {
-    ...options,
-    afterCommit: async () => {
-      bell.ring()
-      await options.afterCommit?.()
-    },
-  }
-}
-
 function composeWorker<C extends Catalogue, Tx>(
-  { store, events, clock, random, ids, logger: outboxLogger }: ResolvedOutboxOptions<C, Tx>,
+  outbox: ResolvedOutboxOptions<C, Tx>,
   bus: EventBus<C, Tx>,
   bell: WakeBell,
   subscriptions: readonly Subscription<C, Tx>[],
   given: WorkerOptions,
 ): Worker {
+  const { store, events, clock, random, ids, metrics, tracing } = outbox
   // Typed by the catalogue up to here; inside, names and handlers are what they are at run time.
   const untyped = subscriptions as unknown as readonly Subscription<Catalogue, unknown>[]
   const resolved = resolveSubscriptions(events, untyped, workerProblems(given))
   const options = resolveWorkerOptions(given)
-  const logger = given.logger ?? outboxLogger
+  const logger = given.logger ?? outbox.logger
   let hasPublished = false
   return createWorker({
     id: options.workerId ?? ids.workerId(),
     openStore: () => store.openWorker(),
-    subscriptions: resolved,
+    subscriptions: tracedSubscriptions(resolved, tracing),
     options,
     catalogue: events,
     services: createContextServices({
@@ -267,6 +272,7 @@ function composeWorker<C extends Catalogue, Tx>(
     logger,
     observer: combineObservers([
       ...(logger === silentLogger ? [] : [logObserver(logger)]),
+      ...(metrics === undefined ? [] : [metrics.observer]),
       ...options.observers,
     ]),
     onAttemptEnded: () => {

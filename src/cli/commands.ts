@@ -4,6 +4,7 @@ import { dlqListCommand } from './commands/dlq-list.ts'
 import { dlqResolveCommand } from './commands/dlq-resolve.ts'
 import { dlqRetryCommand } from './commands/dlq-retry.ts'
 import { dlqShowCommand } from './commands/dlq-show.ts'
+import { metricsCommand } from './commands/metrics.ts'
 import { migrateSqlCommand } from './commands/migrate-sql.ts'
 import { migrateStatusCommand } from './commands/migrate-status.ts'
 import { migrateUpCommand } from './commands/migrate-up.ts'
@@ -23,6 +24,7 @@ export const COMMANDS: readonly Command[] = [
   rolesSqlCommand,
   workerCommand,
   statusCommand,
+  metricsCommand,
   dlqListCommand,
   dlqShowCommand,
   dlqRetryCommand,

@@ -25,6 +25,7 @@ async function openDatabase({ url, schema }: DatabaseTarget): Promise<Database> 
   return {
     deadLetters: createDeadLetters(store),
     subscriptions: store,
+    gauges: store,
     migrateUp: () => migrateUp(pool, { schema }),
     compareMigrations,
     assertReady: async () => {

@@ -4,6 +4,7 @@ import { deliveries } from './rows/deliveries.ts'
 import { batches, details, headers, names } from './rows/events.ts'
 import { backoffs, catalogues, functions } from './rows/functions.ts'
 import { handlers } from './rows/handlers.ts'
+import { metrics } from './rows/metrics.ts'
 import { operators } from './rows/operators.ts'
 import { outboxes, subscriptions, workers } from './rows/options.ts'
 import { payloads } from './rows/payloads.ts'
@@ -27,6 +28,7 @@ export const groups: readonly Group[] = [
   catalogues,
   functions,
   operators,
+  metrics,
   identifiers,
   inserts,
   deliveries,

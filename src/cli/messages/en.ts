@@ -164,6 +164,14 @@ export const en: Messages = {
     optionsIgnored: (options) =>
       `it exports an object, so ${options.join(' and ')} would have no effect: export a function instead, ({ databaseUrl, schema }) => ({ … })`,
   },
+  metrics: {
+    serving: (url) => `Metrics are served at ${url}. Ctrl-C ends it.`,
+    stopped: 'Metrics are not served any more.',
+    prefix: (name, given) =>
+      `${name} must be 2 to 64 letters, digits, underscores or colons that begin with no digit and end with no underscore, not "${given}".`,
+    cannotListen: (host, port, reason) =>
+      `Metrics cannot be served at ${host}:${port}: ${reason}.\nName another place with --port and --host.`,
+  },
   demo: {
     starting: (embedded) =>
       embedded ? 'Starting a PostgreSQL server of its own …' : 'Preparing the database …',

@@ -11,6 +11,7 @@ export interface Messages {
   readonly status: StatusMessages
   readonly deadLetters: DeadLetterMessages
   readonly worker: WorkerMessages
+  readonly metrics: MetricsMessages
   readonly demo: DemoMessages
 }
 
@@ -164,6 +165,14 @@ export interface WorkerMessages {
   readonly notAnObject: (kind: string) => string
   /** For an object as config when a database was named on the command line. */
   readonly optionsIgnored: (options: readonly string[]) => string
+}
+
+/** `metrics`. */
+export interface MetricsMessages {
+  readonly serving: (url: string) => string
+  readonly stopped: string
+  readonly prefix: (name: string, given: string) => string
+  readonly cannotListen: (host: string, port: number, reason: string) => string
 }
 
 /** `demo`. */
