@@ -26,10 +26,10 @@ const backlogSql = (schema: QuotedSchema): string => `
         order by d.lease_token limit $1)
       union all
       (select 'head', h.event_id, h.created_at
-         from generate_series(0, greatest(s.lanes - 1, 0)) as lane
+         from generate_series(0, greatest(s.lanes - 1, 0)) as l (lane)
          cross join lateral (
            select d.event_id, d.created_at from ${schema}.outbox_delivery d
-            where d.subscription_id = s.id and d.lane = lane and d.status = 'PENDING' and not d.held
+            where d.subscription_id = s.id and d.lane = l.lane and d.status = 'PENDING' and not d.held
             order by (d.id + 0) limit 1) h)
     ) d
     cross join lateral (
