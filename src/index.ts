@@ -97,8 +97,8 @@ export type {
   BacklogGauge,
   DeadLetterGauge,
   GaugeLimits,
-  Gauges,
   GaugeStore,
+  Gauges,
   SubscriptionGauge,
   TableGauge,
 } from './store/gauge-store.ts'

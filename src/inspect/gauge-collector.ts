@@ -1,5 +1,5 @@
 import type { Clock } from '../runtime/clock.ts'
-import type { GaugeLimits, Gauges, GaugeStore } from '../store/gauge-store.ts'
+import type { GaugeLimits, GaugeStore, Gauges } from '../store/gauge-store.ts'
 
 /** What the last look at the tables came to. */
 export interface Collection {

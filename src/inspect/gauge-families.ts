@@ -23,9 +23,11 @@ export function gaugeFamilies(collection: Collection, labels: BoundedLabels): re
     ...streamFamilies(gauges, labels, isRead),
     ...subscriptionFamilies(gauges, labels),
     ...tableFamilies(gauges),
-    gauge('count_capped', '1 while a count ended at its limit: there may be more than the gauges say.', [
-      ...(isRead ? [[[], Number(gauges.capped)] as const] : []),
-    ]),
+    gauge(
+      'count_capped',
+      '1 while a count ended at its limit: there may be more than the gauges say.',
+      isRead ? [[[], Number(gauges.capped)]] : [],
+    ),
     gauge('collection_success', '1 if the tables could be read for the gauges, in time.', [
       [[], Number(isRead)],
     ]),
@@ -55,14 +57,20 @@ function streamFamilies(gauges: Gauges, labels: BoundedLabels, isRead: boolean):
     types.set(key, [at, (types.get(key)?.[1] ?? 0) + letter.count])
   }
   // A stream of which nothing waits has a zero, not a gap: an alarm needs it to end.
-  const streams = isRead ? [...new Set([...labels.stream.values, ...figures.pending.keys(), ...figures.dead.keys()])] : []
+  const streams = isRead
+    ? [...new Set([...labels.stream.values, ...figures.pending.keys(), ...figures.dead.keys()])]
+    : []
   const each = (figure: ReadonlyMap<string, number>): readonly Entry[] =>
     streams.map((stream) => [[['stream', stream]], figure.get(stream) ?? 0])
   return [
     gauge('pending', 'Deliveries that wait, retries included.', each(figures.pending)),
     gauge('processing', 'Deliveries that workers have in hand.', each(figures.processing)),
     gauge('dead', 'Dead letters that wait for a person.', each(figures.dead)),
-    gauge('oldest_pending_seconds', 'Age of the oldest delivery that waits; 0 if none does.', each(figures.oldest)),
+    gauge(
+      'oldest_pending_seconds',
+      'Age of the oldest delivery that waits; 0 if none does.',
+      each(figures.oldest),
+    ),
     gauge('dead_letters', 'Dead letters that wait for a person, by event type.', [...types.values()]),
   ]
 }
@@ -79,9 +87,21 @@ function subscriptionFamilies(gauges: Gauges, labels: BoundedLabels): readonly F
   const state = (valueOf: (one: SubscriptionGauge) => number): readonly Entry[] =>
     each(combined(subscriptions, nameOf, valueOf, add))
   return [
-    gauge('subscription_pending', 'Deliveries that wait, retries included.', open(({ pending }) => pending)),
-    gauge('subscription_held', 'Deliveries that wait for a retry or behind another.', open(({ held }) => held)),
-    gauge('subscription_processing', 'Deliveries that workers have in hand.', open(({ processing }) => processing)),
+    gauge(
+      'subscription_pending',
+      'Deliveries that wait, retries included.',
+      open(({ pending }) => pending),
+    ),
+    gauge(
+      'subscription_held',
+      'Deliveries that wait for a retry or behind another.',
+      open(({ held }) => held),
+    ),
+    gauge(
+      'subscription_processing',
+      'Deliveries that workers have in hand.',
+      open(({ processing }) => processing),
+    ),
     gauge(
       'subscription_dead',
       'Dead letters that wait for a person.',
@@ -92,9 +112,21 @@ function subscriptionFamilies(gauges: Gauges, labels: BoundedLabels): readonly F
       'Age of the oldest delivery that waits; 0 if none does.',
       each(combined(backlog, nameOf, oldestOf, Math.max)),
     ),
-    gauge('subscription_workers', 'Live workers that serve it.', state(({ workers }) => workers)),
-    gauge('subscription_paused', '1 while it is paused.', state(({ paused }) => Number(paused))),
-    gauge('subscription_joining', '1 while it is joining.', state(({ state: at }) => Number(at === 'joining'))),
+    gauge(
+      'subscription_workers',
+      'Live workers that serve it.',
+      state(({ workers }) => workers),
+    ),
+    gauge(
+      'subscription_paused',
+      '1 while it is paused.',
+      state(({ paused }) => Number(paused)),
+    ),
+    gauge(
+      'subscription_joining',
+      '1 while it is joining.',
+      state(({ state: at }) => Number(at === 'joining')),
+    ),
   ]
 }
 
@@ -105,8 +137,16 @@ function tableFamilies({ tables, oldestEventSeconds }: Gauges): readonly Family[
       return value === null ? [] : [[[['table', one.table]], value]]
     })
   return [
-    gauge('table_bytes', 'Size of a table with its indexes and partitions.', each(({ bytes }) => bytes)),
-    gauge('table_rows', 'Rows of a table, as the last ANALYZE estimated.', each(({ estimatedRows }) => estimatedRows)),
+    gauge(
+      'table_bytes',
+      'Size of a table with its indexes and partitions.',
+      each(({ bytes }) => bytes),
+    ),
+    gauge(
+      'table_rows',
+      'Rows of a table, as the last ANALYZE estimated.',
+      each(({ estimatedRows }) => estimatedRows),
+    ),
     {
       ...gauge(
         'table_removed_rows_total',

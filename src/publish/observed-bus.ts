@@ -3,7 +3,7 @@ import type { Meter } from '../observe/meter.ts'
 import type { Tracing } from '../observe/tracing.ts'
 import type { EventBus } from './event-bus.ts'
 import { createPublisher, type PublisherOptions } from './publisher.ts'
-import { traceHeaders, tracedBus } from './traced-bus.ts'
+import { tracedBus, traceHeaders } from './traced-bus.ts'
 
 /** What a bus is made of that is counted and traced, where somebody asks for that. */
 export interface ObservedBusOptions<C extends Catalogue, Tx>

@@ -13,7 +13,10 @@ let release: Signal
 beforeEach(async () => {
   release = signal()
   system = await openEverbit({
-    metrics: { observer: (event) => metrics.observer(event), published: (events) => metrics.published(events) },
+    metrics: {
+      observer: (event) => metrics.observer(event),
+      published: (events) => metrics.published(events),
+    },
   })
   const store = postgresStore({ pool: system.pool, schema: system.schema })
   metrics = prometheusMetrics({ store, events: everbitEvents, prefix: 'everbit_outbox', cacheMs: 0 })
@@ -106,12 +109,12 @@ describe('metrics of everbit', () => {
   })
 
   test('E14 a scrape that hangs delays no delivery, and none is left waiting for it', async () => {
+    const handled = system.outbox.subscription('notification', { on: { OrderAccepted: () => undefined } })
+    await system.run([handled])
     const locker = await system.pool.connect()
     await locker.query('begin; lock table outbox_dead_letter in access exclusive mode')
     try {
       const hanging = metrics.render()
-      const done = system.outbox.subscription('notification', { on: { OrderAccepted: () => undefined } })
-      await system.run([done])
       const order = { aggregateId: 'a', headers: ATTRIBUTES, payload: { identifier: 'a' } } as const
       await system.untilStatus(await system.publish('OrderAccepted', order), 'DONE')
       const { samples } = parseExposition(await hanging)

@@ -29,7 +29,9 @@ const headersOf = (type: string): Promise<Readonly<Record<string, string>>> =>
 
 describe('traces', () => {
   test('E7 E15 the trace goes from the publishing span through the table to the span of the handler', async () => {
-    const mailer = system.outbox.subscription('notification', { on: { OrderAccepted: async () => undefined } })
+    const mailer = system.outbox.subscription('notification', {
+      on: { OrderAccepted: async () => undefined },
+    })
     await system.run([mailer])
     const eventId = await traces.inSpan('POST /orders', () => system.publish('OrderAccepted', accepted))
     await eventually('the handler has its span', () => traces.named(PROCESS).length === 1)
@@ -40,7 +42,9 @@ describe('traces', () => {
     expect(parentOf(publish)).toBe(idOf(request))
     expect(parentOf(handler)).toBe(idOf(publish))
     expect(new Set([request, publish, handler].map(traceOf)).size).toBe(1)
-    expect((await headersOf('OrderAccepted'))['traceparent']).toBe(`00-${traceOf(publish)}-${idOf(publish)}-01`)
+    expect((await headersOf('OrderAccepted'))['traceparent']).toBe(
+      `00-${traceOf(publish)}-${idOf(publish)}-01`,
+    )
 
     expect(publish?.kind).toBe(SpanKind.PRODUCER)
     expect(publish?.attributes).toEqual({
@@ -105,7 +109,10 @@ describe('traces', () => {
           OrderAccepted: async (event, ctx) => {
             await outbox.inTransaction(pool, (tx) =>
               way === 'chained'
-                ? outbox.publish(tx, 'OrderFilled', { ...filled, headers: { ...ATTRIBUTES, ...chained(event) } })
+                ? outbox.publish(tx, 'OrderFilled', {
+                    ...filled,
+                    headers: { ...ATTRIBUTES, ...chained(event) },
+                  })
                 : ctx.publish(tx, 'OrderFilled', filled),
             )
           },

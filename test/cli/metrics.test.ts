@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { parseExposition } from '../support/exposition.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { parseExposition } from '../support/exposition.ts'
 import { at, makeDeadLetter, type RunningCli, runCli, startCli } from './support.ts'
 
 let database: TestDatabase

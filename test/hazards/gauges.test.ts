@@ -9,6 +9,8 @@ import { createOwnDatabase, type Hazard, hazard, publishMany } from './support.t
 const BACKLOG = 20_000
 const OPEN = 500
 const LIMIT = 100
+/** The others have a row for each subscription, lane or worker. */
+const GROWING = ['outbox_event', 'outbox_delivery', 'outbox_dead_letter']
 /** Fresh, held, suspect and leased ones, and the heads of lanes: each has its event looked up. */
 const KINDS = 5
 
@@ -50,7 +52,7 @@ describe('gauges of tables that hold much', () => {
     const plans = await plansOf(h, pool, () => readGauges(pool, h.db.quoted, limits))
     expect(plans.length).toBeGreaterThanOrEqual(5)
     for (const plan of plans) {
-      expect(seqScans(plan)).toEqual([])
+      expect(seqScans(plan).filter((table) => GROWING.includes(table))).toEqual([])
       expect(mostRowsScanned(plan)).toBeLessThanOrEqual(LIMIT * KINDS)
     }
   })

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { type Collection, GaugeCollector } from '../../src/inspect/gauge-collector.ts'
 import { prometheusMetrics } from '../../src/inspect/prometheus-metrics.ts'
 import { ManualClock } from '../../src/runtime/manual-clock.ts'
-import type { Gauges, GaugeStore } from '../../src/store/gauge-store.ts'
+import type { GaugeStore, Gauges } from '../../src/store/gauge-store.ts'
 import { parseExposition } from '../support/exposition.ts'
 
 const GAUGES: Gauges = {

@@ -7,8 +7,8 @@ import { boundedLabels } from '../../src/observe/metrics/labels.ts'
 import { WorkerMetrics } from '../../src/observe/metrics/worker-metrics.ts'
 import { ManualClock } from '../../src/runtime/manual-clock.ts'
 import { someEvent } from '../dispatch/support.ts'
-import { type Exposition, parseExposition } from '../support/exposition.ts'
 import { newEvent } from '../store/postgres/fixtures.ts'
+import { type Exposition, parseExposition } from '../support/exposition.ts'
 
 const CREATED = new Date('2026-01-01T00:00:00.000Z')
 const about = { subscription: 'mailer', event: someEvent({ createdAt: CREATED }), attempt: 2, maxAttempts: 5 }

@@ -1,4 +1,7 @@
 import { readFileSync } from 'node:fs'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { prometheusMetrics } from '../../src/inspect/prometheus-metrics.ts'
@@ -83,37 +86,43 @@ describe('the dashboard and the alert rules', () => {
   })
 })
 
-describe.skipIf(!available('promtool (of the package prometheus)', findPromtool() !== null))('promtool', () => {
-  test('U9 L7 takes the alert rules, and they fire when they should and not otherwise', async () => {
-    const checked = await promtool(['check', 'rules', pathOf(RULES)])
-    expect(checked).toMatchObject({ code: 0 })
-    expect(checked.output).toContain('SUCCESS: 13 rules found')
-    expect(await promtool(['test', 'rules', pathOf('test/ops/rules-test.yaml')])).toMatchObject({ code: 0 })
-  })
-
-  test('E14 takes the metrics, and objects to nothing but the name of a label, which is the one asked for', async () => {
-    const { code, output } = await promtool(['check', 'metrics'], await everyMetric())
-    const objections = output.split('\n').filter((line) => line !== '' && !line.includes('camelCase'))
-    expect(objections).toEqual([])
-    expect([0, 3]).toContain(code)
-  })
-
-  test('refuses a text that is none, so that it would be noticed', async () => {
-    expect(await promtool(['check', 'metrics'], 'commitpost_pending{stream="a} 1\n')).toMatchObject({ code: 1 })
-  })
-
-  test('takes every query of the dashboard', async () => {
-    const { panels } = JSON.parse(read(DASHBOARD)) as { readonly panels: readonly Panel[] }
-    const queries = panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr))
-    const rules = queries.map((query, index) => {
-      const expr = query.replaceAll('${prefix}', 'commitpost').replaceAll('$__rate_interval', '5m')
-      return { record: `q:${index}`, expr }
+describe.skipIf(!available('promtool (of the package prometheus)', findPromtool() !== null))(
+  'promtool',
+  () => {
+    test('U9 L7 takes the alert rules, and they fire when they should and not otherwise', async () => {
+      const checked = await promtool(['check', 'rules', pathOf(RULES)])
+      expect(checked).toMatchObject({ code: 0 })
+      expect(checked.output).toContain('SUCCESS: 13 rules found')
+      expect(await promtool(['test', 'rules', pathOf('test/ops/rules-test.yaml')])).toMatchObject({ code: 0 })
     })
-    const { code, output } = await promtool(
-      ['check', 'rules', '/dev/stdin'],
-      JSON.stringify({ groups: [{ name: 'dashboard', rules }] }),
-    )
-    expect({ code, output }).toMatchObject({ code: 0 })
-    expect(output).toContain(`${queries.length} rules found`)
-  })
-})
+
+    test('E14 takes the metrics, and objects to nothing but the name of a label, which is the one asked for', async () => {
+      const { code, output } = await promtool(['check', 'metrics'], await everyMetric())
+      const objections = output.split('\n').filter((line) => line !== '' && !line.includes('camelCase'))
+      expect(objections).toEqual([])
+      expect([0, 3]).toContain(code)
+    })
+
+    test('refuses a text that is none, so that it would be noticed', async () => {
+      expect(await promtool(['check', 'metrics'], 'commitpost_pending{stream="a} 1\n')).toMatchObject({
+        code: 1,
+      })
+    })
+
+    test('takes every query of the dashboard', async () => {
+      const { panels } = JSON.parse(read(DASHBOARD)) as { readonly panels: readonly Panel[] }
+      const queries = panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr))
+      const rules = queries.map((query, index) => {
+        const expr = query.replaceAll('${prefix}', 'commitpost').replaceAll('$__rate_interval', '5m')
+        return { record: `q:${index}`, expr }
+      })
+      const directory = await mkdtemp(join(tmpdir(), 'commitpost-rules-'))
+      const file = join(directory, 'dashboard.yaml')
+      await writeFile(file, JSON.stringify({ groups: [{ name: 'dashboard', rules }] }))
+      const { code, output } = await promtool(['check', 'rules', file])
+      await rm(directory, { recursive: true })
+      expect({ code, output }).toMatchObject({ code: 0 })
+      expect(output).toContain(`${queries.length} rules found`)
+    })
+  },
+)

@@ -28,7 +28,7 @@ export const metrics: Group = {
     metricsWith("prefix: ''", NO_PREFIX, { prefix: '' }),
     metricsWith("prefix: '9lives'", NO_PREFIX, { prefix: '9lives' }),
     metricsWith("prefix: 'outbox_'", NO_PREFIX, { prefix: 'outbox_' }),
-    metricsWith("prefix: 'a{b=\"c\"}'", NO_PREFIX, { prefix: 'a{b="c"}' }),
+    metricsWith('prefix: \'a{b="c"}\'', NO_PREFIX, { prefix: 'a{b="c"}' }),
     metricsWith('events: {}', 'events must be a catalogue: defineEvents({ … })', { events: {} }),
     metricsWith('countLimit: 0', 'countLimit must be a whole number from 1 to 1000000', { countLimit: 0 }),
     metricsWith('cacheMs: -1', 'cacheMs must be a whole number from 0', { cacheMs: -1 }),

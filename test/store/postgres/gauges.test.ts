@@ -54,7 +54,10 @@ describe('the gauges of the tables', () => {
         },
       ]),
     )
-    const ages = backlog.map(({ stream, oldestPendingSeconds }) => [stream, (oldestPendingSeconds ?? 0) >= 90])
+    const ages = backlog.map(({ stream, oldestPendingSeconds }) => [
+      stream,
+      (oldestPendingSeconds ?? 0) >= 90,
+    ])
     expect(ages.toSorted()).toEqual([
       ['shop.order', true],
       ['shop.order', true],
@@ -94,7 +97,9 @@ describe('the gauges of the tables', () => {
   test('tell of subscriptions, live workers, tables and the oldest event, and of retired ones nothing', async () => {
     const id = await subscribe(db, { name: 'mailer' })
     await subscribe(db, { name: 'gone', state: 'retired' })
-    await db.pool.query(`update outbox_subscription set paused_at = now(), paused_by = 'kim' where name = 'mailer'`)
+    await db.pool.query(
+      `update outbox_subscription set paused_at = now(), paused_by = 'kim' where name = 'mailer'`,
+    )
     await db.pool.query(
       `insert into outbox_worker (worker_id, subscription_ids, host, pid, until)
        values ('alive', array[$1::int], 'h', 1, now() + interval '1 hour'), ('late', array[$1::int], 'h', 2, now())`,
