@@ -3,6 +3,11 @@ import type { BoundedLabels } from '../observe/metrics/labels.ts'
 import type { BacklogGauge, DeadLetterGauge, Gauges, SubscriptionGauge } from '../store/gauge-store.ts'
 import type { Collection } from './gauge-collector.ts'
 
+const PENDING = 'Deliveries that wait, retries included.'
+const PROCESSING = 'Deliveries that workers have in hand.'
+const DEAD = 'Dead letters that wait for a person.'
+const OLDEST = 'Age of the oldest delivery that waits; 0 if none does.'
+
 const NONE: Gauges = {
   backlog: [],
   deadLetters: [],
@@ -42,8 +47,8 @@ function streamFamilies(gauges: Gauges, labels: BoundedLabels, isRead: boolean):
   const streamOf = ({ stream }: BacklogGauge | DeadLetterGauge): string => labels.stream.of(stream)
   const typeOf = ({ eventType }: DeadLetterGauge): string => labels.eventType.of(eventType)
   const figures = {
-    pending: combined(backlog, streamOf, ({ pending }) => pending, add),
-    processing: combined(backlog, streamOf, ({ processing }) => processing, add),
+    pending: combined(backlog, streamOf, pendingOf, add),
+    processing: combined(backlog, streamOf, processingOf, add),
     oldest: combined(backlog, streamOf, oldestOf, Math.max),
     dead: combined(deadLetters, streamOf, ({ count }) => count, add),
   }
@@ -63,14 +68,10 @@ function streamFamilies(gauges: Gauges, labels: BoundedLabels, isRead: boolean):
   const each = (figure: ReadonlyMap<string, number>): readonly Entry[] =>
     streams.map((stream) => [[['stream', stream]], figure.get(stream) ?? 0])
   return [
-    gauge('pending', 'Deliveries that wait, retries included.', each(figures.pending)),
-    gauge('processing', 'Deliveries that workers have in hand.', each(figures.processing)),
-    gauge('dead', 'Dead letters that wait for a person.', each(figures.dead)),
-    gauge(
-      'oldest_pending_seconds',
-      'Age of the oldest delivery that waits; 0 if none does.',
-      each(figures.oldest),
-    ),
+    gauge('pending', PENDING, each(figures.pending)),
+    gauge('processing', PROCESSING, each(figures.processing)),
+    gauge('dead', DEAD, each(figures.dead)),
+    gauge('oldest_pending_seconds', OLDEST, each(figures.oldest)),
     gauge('dead_letters', 'Dead letters that wait for a person, by event type.', [...types.values()]),
   ]
 }
@@ -78,55 +79,34 @@ function streamFamilies(gauges: Gauges, labels: BoundedLabels, isRead: boolean):
 function subscriptionFamilies(gauges: Gauges, labels: BoundedLabels): readonly Family[] {
   const nameOf = ({ subscription }: { readonly subscription: string }): string =>
     labels.subscription.of(subscription)
-  const { backlog, deadLetters, subscriptions } = gauges
-  const names = [...new Set(subscriptions.map(nameOf))]
+  const names = [...new Set(gauges.subscriptions.map(nameOf))]
   const each = (figure: ReadonlyMap<string, number>): readonly Entry[] =>
     names.map((name) => [[['subscription', name]], figure.get(name) ?? 0])
+  const { backlog, deadLetters, subscriptions } = gauges
   const open = (valueOf: (one: BacklogGauge) => number): readonly Entry[] =>
     each(combined(backlog, nameOf, valueOf, add))
-  const state = (valueOf: (one: SubscriptionGauge) => number): readonly Entry[] =>
-    each(combined(subscriptions, nameOf, valueOf, add))
+  const letters = each(combined(deadLetters, nameOf, ({ count }) => count, add))
+  const oldest = each(combined(backlog, nameOf, oldestOf, Math.max))
   return [
-    gauge(
-      'subscription_pending',
-      'Deliveries that wait, retries included.',
-      open(({ pending }) => pending),
-    ),
-    gauge(
-      'subscription_held',
-      'Deliveries that wait for a retry or behind another.',
-      open(({ held }) => held),
-    ),
-    gauge(
-      'subscription_processing',
-      'Deliveries that workers have in hand.',
-      open(({ processing }) => processing),
-    ),
-    gauge(
-      'subscription_dead',
-      'Dead letters that wait for a person.',
-      each(combined(deadLetters, nameOf, ({ count }) => count, add)),
-    ),
-    gauge(
-      'subscription_oldest_pending_seconds',
-      'Age of the oldest delivery that waits; 0 if none does.',
-      each(combined(backlog, nameOf, oldestOf, Math.max)),
-    ),
-    gauge(
-      'subscription_workers',
-      'Live workers that serve it.',
-      state(({ workers }) => workers),
-    ),
-    gauge(
-      'subscription_paused',
-      '1 while it is paused.',
-      state(({ paused }) => Number(paused)),
-    ),
-    gauge(
-      'subscription_joining',
-      '1 while it is joining.',
-      state(({ state: at }) => Number(at === 'joining')),
-    ),
+    gauge('subscription_pending', PENDING, open(pendingOf)),
+    gauge('subscription_held', 'Deliveries that wait for a retry or behind another.', open(heldOf)),
+    gauge('subscription_processing', PROCESSING, open(processingOf)),
+    gauge('subscription_dead', DEAD, letters),
+    gauge('subscription_oldest_pending_seconds', OLDEST, oldest),
+    ...stateFamilies((valueOf) => each(combined(subscriptions, nameOf, valueOf, add))),
+  ]
+}
+
+function stateFamilies(
+  state: (valueOf: (one: SubscriptionGauge) => number) => readonly Entry[],
+): readonly Family[] {
+  const workers = state((one) => one.workers)
+  const paused = state((one) => Number(one.paused))
+  const joining = state((one) => Number(one.state === 'joining'))
+  return [
+    gauge('subscription_workers', 'Live workers that serve it.', workers),
+    gauge('subscription_paused', '1 while it is paused.', paused),
+    gauge('subscription_joining', '1 while it is joining.', joining),
   ]
 }
 
@@ -187,6 +167,18 @@ function combined<Row>(
 
 function add(one: number, other: number): number {
   return one + other
+}
+
+function pendingOf({ pending }: BacklogGauge): number {
+  return pending
+}
+
+function heldOf({ held }: BacklogGauge): number {
+  return held
+}
+
+function processingOf({ processing }: BacklogGauge): number {
+  return processing
 }
 
 function oldestOf({ oldestPendingSeconds }: BacklogGauge): number {

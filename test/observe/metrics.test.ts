@@ -15,7 +15,11 @@ const about = { subscription: 'mailer', event: someEvent({ createdAt: CREATED })
 const failure = { code: 'ECONNRESET', message: 'socket hang up' }
 const STREAM = 'stream="shop.order.event"'
 
-function setup(): { readonly metrics: WorkerMetrics; readonly clock: ManualClock; read(): Exposition } {
+function setup(): {
+  readonly metrics: WorkerMetrics
+  readonly clock: ManualClock
+  readonly read: () => Exposition
+} {
   const clock = new ManualClock(CREATED)
   const metrics = new WorkerMetrics(boundedLabels(undefined), clock)
   return { metrics, clock, read: () => parseExposition(expose('shop', metrics.families())) }

@@ -11,6 +11,11 @@ const CLAIM_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 
 const CLAIM_SIZES = [1, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000]
 const ATTEMPTS = [1, 2, 3, 4, 5, 7, 10, 15, 20]
 
+/** What is counted of each kind of event; of some, nothing. */
+type Takers = {
+  readonly [Kind in WorkerEvent['kind']]?: (event: Extract<WorkerEvent, { readonly kind: Kind }>) => void
+}
+
 type Result = 'done' | 'retry' | 'dead'
 
 /** The series of one stream and event type, looked up once per attempt. */
@@ -105,6 +110,30 @@ export class WorkerMetrics {
     labels: ['during'],
   })
   #running = 0
+  readonly #takers: Takers = {
+    started: () => {
+      this.#running += 1
+    },
+    stopped: () => {
+      this.#running -= 1
+    },
+    claimed: ({ subscription, count, durationMs }) => {
+      const label = this.#labels.subscription.of(subscription)
+      this.#claimSize.observe(this.#claimSize.at(label), count)
+      this.#claimSeconds.observe(this.#claimSeconds.at(label), durationMs / 1_000)
+    },
+    handled: (event) => this.#handled(event),
+    retried: (event) => void this.#settled(event, 'retry'),
+    dead: (event) => this.#died(event),
+    released: ({ event, why }) => this.#released.add(1, this.#labels.stream.of(event.stream), why),
+    leaseLost: ({ event }) => this.#leaseLosses.add(1, this.#labels.stream.of(event.stream)),
+    finishedLate: ({ event, after }) =>
+      this.#finishedLate.add(1, this.#labels.stream.of(event.stream), after),
+    recovered: ({ subscription, count }) =>
+      this.#recovered.add(count, this.#labels.subscription.of(subscription)),
+    unmatched: ({ event }) => this.#unmatched.add(1, this.#labels.stream.of(event.stream)),
+    error: ({ during }) => this.#errors.add(1, during),
+  }
 
   constructor(labels: BoundedLabels, clock: Clock) {
     this.#labels = labels
@@ -113,31 +142,9 @@ export class WorkerMetrics {
 
   /** Takes note of what a worker tells. */
   readonly observer: Observer = (event) => {
-    switch (event.kind) {
-      case 'handled':
-        return this.#handled(event)
-      case 'retried':
-        this.#settled(event, 'retry')
-        return undefined
-      case 'dead':
-        return this.#died(event)
-      case 'claimed':
-        return this.#claimed(event)
-      case 'started':
-        this.#running += 1
-        return undefined
-      case 'stopped':
-        this.#running -= 1
-        return undefined
-      case 'recovered':
-        return this.#recovered.add(event.count, this.#labels.subscription.of(event.subscription))
-      case 'error':
-        return this.#errors.add(1, event.during)
-      case 'unmatched':
-        return this.#unmatched.add(1, this.#labels.stream.of(event.event.stream))
-      default:
-        return this.#setback(event)
-    }
+    // The table is keyed by kind, which TypeScript cannot follow through an index.
+    const take = this.#takers[event.kind] as ((event: WorkerEvent) => void) | undefined
+    take?.(event)
   }
 
   /** Takes note of events that were written. */
@@ -209,21 +216,5 @@ export class WorkerMetrics {
     }
     this.#series.set(key, made)
     return made
-  }
-
-  #claimed(event: Extract<WorkerEvent, { readonly kind: 'claimed' }>): void {
-    const subscription = this.#labels.subscription.of(event.subscription)
-    this.#claimSize.observe(this.#claimSize.at(subscription), event.count)
-    this.#claimSeconds.observe(this.#claimSeconds.at(subscription), event.durationMs / 1_000)
-  }
-
-  #setback(event: WorkerEvent): void {
-    if (event.kind === 'leaseLost') this.#leaseLosses.add(1, this.#labels.stream.of(event.event.stream))
-    if (event.kind === 'released') {
-      this.#released.add(1, this.#labels.stream.of(event.event.stream), event.why)
-    }
-    if (event.kind === 'finishedLate') {
-      this.#finishedLate.add(1, this.#labels.stream.of(event.event.stream), event.after)
-    }
   }
 }

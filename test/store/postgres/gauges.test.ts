@@ -54,15 +54,8 @@ describe('the gauges of the tables', () => {
         },
       ]),
     )
-    const ages = backlog.map(({ stream, oldestPendingSeconds }) => [
-      stream,
-      (oldestPendingSeconds ?? 0) >= 90,
-    ])
-    expect(ages.toSorted()).toEqual([
-      ['shop.order', true],
-      ['shop.order', true],
-      ['shop.payment', false],
-    ])
+    const old = backlog.filter(({ oldestPendingSeconds }) => (oldestPendingSeconds ?? 0) >= 90)
+    expect(old.map(({ stream }) => stream)).toEqual(['shop.order', 'shop.order'])
     expect(capped).toBe(false)
   })
 
