@@ -96,6 +96,18 @@ export default {
       '(^|node_modules/(@types/)?)pg(/|$)',
       ['^src/(store|stream)/postgres/', '^src/(cli|testing)/'],
     ),
+    onlyFrom(
+      'otel-in-its-adapter',
+      'traces are made by the adapter only, so that nothing else needs OpenTelemetry',
+      'node_modules/@opentelemetry/',
+      ['^src/observe/otel/'],
+    ),
+    onlyFrom(
+      'otel-on-request',
+      'the adapter is an entry of its own: whoever does not ask for it imports nothing',
+      '^src/observe/otel/',
+      ['^src/observe/otel/'],
+    ),
     {
       name: 'no-dependencies',
       severity: 'error',
@@ -103,7 +115,7 @@ export default {
       from: { path: '^src/' },
       to: {
         dependencyTypes: ['npm-dev', 'npm-no-pkg', 'npm-unknown'],
-        pathNot: 'node_modules/(@types/)?pg/',
+        pathNot: 'node_modules/((@types/)?pg|@opentelemetry/api)/',
       },
     },
   ],

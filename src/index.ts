@@ -71,8 +71,15 @@ export type { EventHeaders, JsonObject, JsonValue, NewEvent, OutboxEvent } from 
 export { maskEvent, maskPayload } from './event/mask-payload.ts'
 export type { EventKind, NameRule } from './event/names.ts'
 export { type StandardSchemaV1, unchecked } from './event/standard-schema.ts'
+export {
+  type PrometheusMetrics,
+  type PrometheusMetricsOptions,
+  prometheusMetrics,
+} from './inspect/prometheus-metrics.ts'
 export { logObserver } from './observe/log-observer.ts'
 export { jsonLineLogger, type Logger, silentLogger } from './observe/logger.ts'
+export type { Meter } from './observe/meter.ts'
+export type { PublishingInfo, Tracing } from './observe/tracing.ts'
 export type { AttemptInfo, Observer, WorkerEvent } from './observe/worker-events.ts'
 export { createOutbox, type Outbox, type OutboxOptions, type RetireAct } from './outbox.ts'
 export { chained } from './publish/chained.ts'
@@ -128,6 +135,15 @@ export {
   type DeadLetterQuery,
   type DeadLetterReason,
 } from './store/dead-letter-store.ts'
+export type {
+  BacklogGauge,
+  DeadLetterGauge,
+  GaugeLimits,
+  GaugeStore,
+  Gauges,
+  SubscriptionGauge,
+  TableGauge,
+} from './store/gauge-store.ts'
 export type { SubscriptionStatus } from './store/inspect-store.ts'
 export type {
   MovedAside,

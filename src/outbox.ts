@@ -11,9 +11,9 @@ import { createRedrive, type Redrive } from './dead-letter/redrive.ts'
 import { keyProblem } from './dead-letter/redrive-problems.ts'
 import type { Catalogue } from './event/catalogue.ts'
 import type { EventHeaders } from './event/event.ts'
-import { logObserver } from './observe/log-observer.ts'
 import { LOGGER_METHODS, type Logger, silentLogger } from './observe/logger.ts'
-import { combineObservers } from './observe/worker-events.ts'
+import type { Meter } from './observe/meter.ts'
+import { type Tracing, tracingProblem } from './observe/tracing.ts'
 import type { EventBus } from './publish/event-bus.ts'
 import {
   type ClientOf,
@@ -21,7 +21,8 @@ import {
   inTransaction,
   type TransactionPool,
 } from './publish/in-transaction.ts'
-import { createPublisher, publisherProblems } from './publish/publisher.ts'
+import { createObservedBus } from './publish/observed-bus.ts'
+import { publisherProblems } from './publish/publisher.ts'
 import { type Clock, systemClock } from './runtime/clock.ts'
 import { type Ids, systemIds } from './runtime/ids.ts'
 import {
@@ -41,15 +42,15 @@ import type { SubscriptionStatus } from './store/inspect-store.ts'
 import type { MovedAside } from './store/redrive-store.ts'
 import type { OutboxStore } from './store/store.ts'
 import type { RetireReport } from './store/subscription-store.ts'
-import { createContextServices } from './worker/context-services.ts'
-import { resolveSubscriptions } from './worker/resolve-subscriptions.ts'
+import { composeWorker, type OutboxParts } from './worker/compose-worker.ts'
 import type { Subscription } from './worker/subscription.ts'
 import type { SubscriptionOptions } from './worker/subscription-options.ts'
 import { subscriptionProblems } from './worker/subscription-problems.ts'
-import { WakeBell, wakingAfterCommit } from './worker/wake-bell.ts'
-import { createWorker, type Worker } from './worker/worker.ts'
-import { monitorAlone, workerAlerts } from './worker/worker-alerts.ts'
-import { resolveWorkerOptions, type WorkerOptions, workerProblems } from './worker/worker-options.ts'
+import { wakingAfterCommit } from './worker/wake-after-commit.ts'
+import { WakeBell } from './worker/wake-bell.ts'
+import type { Worker } from './worker/worker.ts'
+import { monitorAlone } from './worker/worker-alerts.ts'
+import type { WorkerOptions } from './worker/worker-options.ts'
 
 /** What an outbox is made of. */
 export interface OutboxOptions<C extends Catalogue, Tx> {
@@ -75,6 +76,10 @@ export interface OutboxOptions<C extends Catalogue, Tx> {
   readonly notify?: boolean
   /** Headers for every event published from here, such as the current trace. */
   readonly ambientHeaders?: () => EventHeaders
+  /** Counts what is published and what workers do: `prometheusMetrics({ store, events })`. */
+  readonly metrics?: Meter
+  /** Carries traces from publishers to handlers: `openTelemetry()` of `commitpost/otel`. */
+  readonly tracing?: Tracing
   /** Time, for tests. */
   readonly clock?: Clock
   /** Chance, for tests. */
@@ -147,7 +152,7 @@ export function createOutbox<C extends Catalogue, Tx>(options: OutboxOptions<C, 
   const parts = resolveOutboxOptions(options)
   const { store, events, clock } = parts
   const bell = new WakeBell(options.notify === false ? null : () => store.notifyWorkers(), clock)
-  const bus = createPublisher<C, Tx>({ ...options, catalogue: events, store })
+  const bus = createObservedBus<C, Tx>({ ...options, catalogue: events, store })
   const setPaused = async (name: string, isPaused: boolean, act: OperatorAct): Promise<void> => {
     refuseProblems(isPaused ? 'pause' : 'resume', [...nameProblems(name), ...actProblems(act)])
     await store.setPaused(name, isPaused, act.operator, act.note ?? null)
@@ -202,23 +207,14 @@ function nameProblems(name: unknown): readonly (string | null)[] {
   ]
 }
 
-interface ResolvedOutboxOptions<C extends Catalogue, Tx> {
-  readonly store: OutboxStore<Tx>
-  readonly events: C
-  readonly logger: Logger
-  readonly clock: Clock
-  readonly random: Random
-  readonly ids: Ids
-}
-
-function resolveOutboxOptions<C extends Catalogue, Tx>(
-  options: OutboxOptions<C, Tx>,
-): ResolvedOutboxOptions<C, Tx> {
+function resolveOutboxOptions<C extends Catalogue, Tx>(options: OutboxOptions<C, Tx>): OutboxParts<C, Tx> {
   refuseProblems('the outbox', outboxProblems(options))
   return {
     store: options.store,
     events: options.events,
     logger: options.logger ?? silentLogger,
+    metrics: options.metrics,
+    tracing: options.tracing,
     clock: options.clock ?? systemClock,
     random: options.random ?? systemRandom,
     ids: options.ids ?? systemIds,
@@ -232,6 +228,8 @@ const OPTION_NAMES: readonly (keyof OutboxOptions<Catalogue, unknown>)[] = [
   'maxPayloadBytes',
   'notify',
   'ambientHeaders',
+  'metrics',
+  'tracing',
   'clock',
   'random',
   'ids',
@@ -250,56 +248,10 @@ function outboxProblems(options: unknown): readonly (string | null)[] {
       : `events must be a catalogue: defineEvents({ … }), but is ${shown(events)}`,
     booleanProblem('notify', options['notify']),
     methodsProblem('logger', options['logger'], LOGGER_METHODS),
+    methodsProblem('metrics', options['metrics'], ['observer', 'published']),
+    tracingProblem(options['tracing']),
     methodsProblem('clock', options['clock'], ['now', 'monotonicMs', 'sleep']),
     functionProblem('random', options['random']),
     ...publisherProblems(options),
   ]
-}
-
-function composeWorker<C extends Catalogue, Tx>(
-  parts: ResolvedOutboxOptions<C, Tx>,
-  bus: EventBus<C, Tx>,
-  bell: WakeBell,
-  subscriptions: readonly Subscription<C, Tx>[],
-  given: WorkerOptions,
-): Worker {
-  const { store, events, clock, random, ids } = parts
-  // Typed by the catalogue up to here; inside, names and handlers are what they are at run time.
-  const untyped = subscriptions as unknown as readonly Subscription<Catalogue, unknown>[]
-  const resolved = resolveSubscriptions(events, untyped, workerProblems(given))
-  const options = resolveWorkerOptions(given)
-  const logger = given.logger ?? parts.logger
-  const id = options.workerId ?? ids.workerId()
-  const alerts = workerAlerts({ ...parts, logger }, options.alerts)
-  const observer = combineObservers([
-    ...(logger === silentLogger ? [] : [logObserver(logger)]),
-    ...options.observers,
-    alerts.observer,
-  ])
-  let hasPublished = false
-  return createWorker({
-    id,
-    openStore: () => store.openWorker(),
-    subscriptions: resolved,
-    options,
-    catalogue: events,
-    services: createContextServices({
-      store,
-      bus: bus as unknown as EventBus<Catalogue, unknown>,
-      onPublished: () => {
-        hasPublished = true
-      },
-    }),
-    clock,
-    random,
-    logger,
-    observer,
-    openMonitor: () => alerts.open(id, observer),
-    onAttemptEnded: () => {
-      if (!hasPublished) return
-      hasPublished = false
-      bell.ring()
-    },
-    bell,
-  })
 }

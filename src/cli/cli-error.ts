@@ -10,6 +10,7 @@ export type CliErrorCode =
   | 'CONFIG_INVALID'
   | 'FILE_ERROR'
   | 'DEMO_SCHEMA_EXISTS'
+  | 'CANNOT_LISTEN'
 
 /** What a command ends with: 0 done, 1 failed, 2 called wrongly. A signal that ends it at once makes that 130 or 143. */
 export type ExitCode = 0 | 1 | 2

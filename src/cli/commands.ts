@@ -9,6 +9,7 @@ import { dlqPurgeCommand } from './commands/dlq-purge.ts'
 import { dlqResolveCommand } from './commands/dlq-resolve.ts'
 import { dlqRetryCommand } from './commands/dlq-retry.ts'
 import { dlqShowCommand } from './commands/dlq-show.ts'
+import { metricsCommand } from './commands/metrics.ts'
 import { migrateSqlCommand } from './commands/migrate-sql.ts'
 import { migrateStatusCommand } from './commands/migrate-status.ts'
 import { migrateUpCommand } from './commands/migrate-up.ts'
@@ -35,6 +36,7 @@ export const COMMANDS: readonly Command[] = [
   workerCommand,
   monitorCommand,
   statusCommand,
+  metricsCommand,
   dlqListCommand,
   dlqGroupCommand,
   dlqBlockedCommand,

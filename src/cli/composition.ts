@@ -33,6 +33,7 @@ async function openDatabase({ url, schema }: DatabaseTarget): Promise<Database> 
     subscriptions: store,
     moveAside: (subscription, key, act) => moveKeyAside(store, systemClock, subscription, key, act),
     figures,
+    gauges: store,
     migrateUp: () => migrateUp(pool, { schema }),
     compareMigrations,
     assertReady: async () => {

@@ -2,6 +2,7 @@ import type { DeadLetters, OperatorAct } from '../dead-letter/dead-letters.ts'
 import type { Redrive } from '../dead-letter/redrive.ts'
 import type { Catalogue } from '../event/catalogue.ts'
 import type { AlertStore } from '../store/alert-store.ts'
+import type { GaugeStore } from '../store/gauge-store.ts'
 import type { MovedAside } from '../store/redrive-store.ts'
 import type { OutboxStore } from '../store/store.ts'
 import type { DemoDatabase, DemoTarget } from './demo/demo-database.ts'
@@ -51,6 +52,7 @@ export interface Database extends AsyncDisposable {
   /** Frees a blocked key of an ordered subscription: what waits on it becomes dead letters. */
   moveAside(subscription: string, orderingKey: string, act: OperatorAct): Promise<MovedAside>
   readonly figures: Pick<AlertStore, 'readFigures' | 'readOpenLetters'>
+  readonly gauges: GaugeStore
   migrateUp(): Promise<MigrationReport>
   compareMigrations(): Promise<MigrationComparison>
   /** @throws SchemaMissingError or SchemaVersionError when the tables are missing or of another version. */

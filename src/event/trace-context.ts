@@ -21,3 +21,9 @@ export function isTraceparent(text: string): boolean {
 export function isTracestate(text: string): boolean {
   return text.length <= LONGEST_TRACESTATE && PRINTABLE.test(text)
 }
+
+/** True for two well-formed W3C traceparents of one trace. */
+export function isSameTrace(one: string, other: string): boolean {
+  const traceId = TRACEPARENT.exec(one)?.[1]
+  return traceId !== undefined && traceId === TRACEPARENT.exec(other)?.[1]
+}

@@ -3,9 +3,10 @@ import type { EventProblem } from '../event/errors.ts'
 import type { EventHeaders, NewEvent } from '../event/event.ts'
 import { headerProblems } from '../event/headers.ts'
 import { keyTextProblem } from '../event/key-text.ts'
-import { isTraceparent, isTracestate } from '../event/trace-context.ts'
+import { isSameTrace, isTraceparent, isTracestate } from '../event/trace-context.ts'
 import { normaliseUuid } from '../runtime/ids.ts'
 import { isRecord, shown } from '../runtime/option-checks.ts'
+import { property } from '../runtime/property.ts'
 import { describeError } from '../runtime/text.ts'
 import type { GivenEvent } from './given-event.ts'
 
@@ -87,10 +88,12 @@ function occurredAtOf(given: GivenEvent, problems: EventProblem[]): Date | null 
 function headersOf(given: GivenEvent, parts: BuildParts, problems: EventProblem[]): EventHeaders {
   const { traceparent, tracestate, correlationId, causationId } = given
   const merged = new Map<string, unknown>()
-  add(merged, ambientHeaders(parts, problems))
+  const ambient = ambientHeaders(parts, problems)
+  add(merged, ambient)
   if (given.headers !== undefined) add(merged, recordOf('headers', given.headers ?? {}, problems))
   add(merged, { traceparent, tracestate, correlationId, causationId })
   if (merged.size === 0) return NO_HEADERS
+  if (traceparent === undefined) followAmbientTrace(merged, ambient)
   dropBrokenTrace(merged)
   return Object.fromEntries(merged) as EventHeaders
 }
@@ -131,6 +134,16 @@ function isPlain(value: unknown): value is object {
   if (!isRecord(value)) return false
   const prototype: unknown = Object.getPrototypeOf(value)
   return prototype === null || Object.getPrototypeOf(prototype) === null
+}
+
+// The headers of an event that is chained to another carry that one's place in the trace. What is running now, in the
+// same trace, comes after it: the next event follows from there.
+function followAmbientTrace(headers: Map<string, unknown>, ambient: object): void {
+  const carried = headers.get('traceparent')
+  const current = property(ambient, 'traceparent')
+  if (typeof carried !== 'string' || typeof current !== 'string' || !isSameTrace(carried, current)) return
+  headers.set('traceparent', current)
+  headers.set('tracestate', property(ambient, 'tracestate'))
 }
 
 // As the standard asks: who gets a malformed traceparent goes on without, and without its tracestate.

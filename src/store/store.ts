@@ -1,5 +1,6 @@
 import type { MonitorStore } from './alert-store.ts'
 import type { DeadLetterStore } from './dead-letter-store.ts'
+import type { GaugeStore } from './gauge-store.ts'
 import type { InboxStore } from './inbox-store.ts'
 import type { InspectStore } from './inspect-store.ts'
 import type { PublishStore } from './publish-store.ts'
@@ -36,7 +37,8 @@ export interface OutboxStore<Tx>
     InboxStore<Tx>,
     DeadLetterStore,
     RedriveStore,
-    InspectStore {
+    InspectStore,
+    GaugeStore {
   /** Opens the connections of one worker. */
   openWorker(): WorkerStore
   /** Opens the connections of one monitor. */

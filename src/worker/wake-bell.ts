@@ -1,7 +1,4 @@
-import type { InTransactionOptions } from '../publish/in-transaction.ts'
 import type { Clock } from '../runtime/clock.ts'
-import { functionProblem, recordProblem } from '../runtime/option-checks.ts'
-import { property } from '../runtime/property.ts'
 
 /** Somebody to be told that there may be work. */
 export interface Wakeable {
@@ -48,19 +45,5 @@ export class WakeBell {
       await this.#clock.sleep(NOTIFY_EVERY_MS)
     }
     this.#notifying = false
-  }
-}
-
-/** The options with a hook that rings the bell after the commit, before the caller's own. */
-export function wakingAfterCommit(options: InTransactionOptions, bell: WakeBell): InTransactionOptions {
-  // What is no object, or no hook, is for inTransaction to refuse.
-  const isHook = functionProblem('afterCommit', property(options, 'afterCommit')) === null
-  if (recordProblem('the options', options) !== null || !isHook) return options
-  return {
-    ...options,
-    afterCommit: async () => {
-      bell.ring()
-      await options.afterCommit?.()
-    },
   }
 }

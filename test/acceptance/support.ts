@@ -40,7 +40,10 @@ export interface DeliveryRow {
 
 /** What a system is opened with: its own tables, and what its outbox is to use in place of the defaults. */
 export interface SystemOptions<C extends Catalogue>
-  extends Pick<OutboxOptions<C, Transaction>, 'clock' | 'random' | 'logger' | 'ambientHeaders'> {
+  extends Pick<
+    OutboxOptions<C, Transaction>,
+    'clock' | 'random' | 'logger' | 'ambientHeaders' | 'metrics' | 'tracing'
+  > {
   /** DDL of the system's own tables. */
   readonly tables?: string
 }

@@ -11,7 +11,8 @@ const { files } = JSON.parse(read('package.json')) as { readonly files: readonly
 function filesOf(entry: string): readonly string[] {
   if (entry === 'dist') return []
   if (statSync(join(root, entry)).isFile()) return [entry]
-  return readdirSync(join(root, entry)).map((name) => posix.join(entry, name))
+  const names = readdirSync(join(root, entry), { recursive: true, encoding: 'utf8' })
+  return names.map((name) => posix.join(entry, name.replaceAll('\\', '/')))
 }
 
 const packaged = files.flatMap(filesOf)

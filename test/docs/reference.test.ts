@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import * as commitpost from '../../src/index.ts'
+import * as otel from '../../src/observe/otel/index.ts'
 import * as postgres from '../../src/store/postgres/index.ts'
 import * as testing from '../../src/testing/index.ts'
 
@@ -20,6 +21,7 @@ const named = new Set(
 
 test.each([
   ['commitpost', commitpost],
+  ['commitpost/otel', otel],
   ['commitpost/postgres', postgres],
   ['commitpost/testing', testing],
 ])('docs/reference.md names everything that %s exports', (_, exported) => {

@@ -6,6 +6,7 @@ import { batches, details, headers, names } from './rows/events.ts'
 import { backoffs, catalogues, functions } from './rows/functions.ts'
 import { handlers } from './rows/handlers.ts'
 import { careOfLetters } from './rows/letters.ts'
+import { metrics } from './rows/metrics.ts'
 import { operators } from './rows/operators.ts'
 import { outboxes, subscriptions, workers } from './rows/options.ts'
 import { payloads } from './rows/payloads.ts'
@@ -33,6 +34,7 @@ export const groups: readonly Group[] = [
   careOfLetters,
   redrives,
   alerts,
+  metrics,
   identifiers,
   inserts,
   deliveries,

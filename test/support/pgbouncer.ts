@@ -1,12 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { accessSync, closeSync, constants, openSync } from 'node:fs'
+import { closeSync, openSync } from 'node:fs'
 import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
-import { delimiter, join } from 'node:path'
+import { join } from 'node:path'
 import { serverAccount } from '../../src/testing/postgres/account.ts'
 import { freePort } from '../../src/testing/postgres/server.ts'
+import { findProgram } from './find-program.ts'
 import { comes } from './patience.ts'
 
 /** A pgbouncer in transaction mode before a server. */
@@ -18,13 +19,9 @@ export interface Pgbouncer extends AsyncDisposable {
   stop(): Promise<void>
 }
 
-/** Where Debian and others put it, besides what is in the path. */
-const SYSTEM_DIRECTORIES = ['/usr/sbin', '/usr/local/sbin', '/usr/local/bin', '/opt/homebrew/bin']
-
 /** The pgbouncer of this machine, or null if there is none. */
 export function findPgbouncer(): string | null {
-  const directories = [...(process.env['PATH'] ?? '').split(delimiter), ...SYSTEM_DIRECTORIES]
-  return directories.map((directory) => join(directory, 'pgbouncer')).find(isExecutable) ?? null
+  return findProgram('pgbouncer')
 }
 
 /** Starts it on a free port, with a directory and an account of its own. It ends with this process, however it dies. */
@@ -99,13 +96,4 @@ function takesConnections(port: number): Promise<boolean> {
     })
     socket.once('error', () => resolve(false))
   })
-}
-
-function isExecutable(file: string): boolean {
-  try {
-    accessSync(file, constants.X_OK)
-    return true
-  } catch {
-    return false
-  }
 }

@@ -177,6 +177,14 @@ export const en: Messages = {
     told: (told, untold) =>
       `Alerts sent: ${told}.${untold === 0 ? '' : ` Alerts that could not be sent: ${untold}.`}`,
   },
+  metrics: {
+    serving: (url) => `Metrics are served at ${url}. Ctrl-C ends it.`,
+    stopped: 'Metrics are not served any more.',
+    prefix: (name, given) =>
+      `${name} must be 2 to 64 letters, digits, underscores or colons that begin with no digit and end with no underscore, not "${given}".`,
+    cannotListen: (host, port, reason) =>
+      `Metrics cannot be served at ${host}:${port}: ${reason}.\nName another place with --port and --host.`,
+  },
   demo: {
     starting: (embedded) =>
       embedded ? 'Starting a PostgreSQL server of its own …' : 'Preparing the database …',

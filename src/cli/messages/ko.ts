@@ -191,6 +191,14 @@ export const ko: Messages = {
     amiss: (count) => `해당하는 조건: ${count}건.`,
     told: (told, untold) => `보낸 알림: ${told}건.${untold === 0 ? '' : ` 보내지 못한 알림: ${untold}건.`}`,
   },
+  metrics: {
+    serving: (url) => `메트릭을 ${url} 에서 제공합니다. Ctrl-C로 종료합니다.`,
+    stopped: '메트릭 제공을 마쳤습니다.',
+    prefix: (name, given) =>
+      `${name}은(는) 영문자, 숫자, 밑줄, 콜론 2~64자여야 하며 숫자로 시작하거나 밑줄로 끝날 수 없습니다. 입력: "${given}"`,
+    cannotListen: (host, port, reason) =>
+      `${host}:${port} 에서 메트릭을 제공할 수 없습니다: ${reason}.\n--port와 --host로 다른 곳을 지정하십시오.`,
+  },
   demo: {
     starting: (embedded) =>
       embedded ? '데모 전용 PostgreSQL 서버를 시작합니다 …' : '데이터베이스를 준비합니다 …',

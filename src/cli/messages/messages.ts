@@ -16,6 +16,7 @@ export interface Messages {
   readonly redrive: RedriveMessages
   readonly worker: WorkerMessages
   readonly monitor: MonitorMessages
+  readonly metrics: MetricsMessages
   readonly demo: DemoMessages
 }
 
@@ -179,6 +180,14 @@ export interface MonitorMessages {
   readonly amiss: (count: number) => string
   /** For a look that went through a config: what somebody was told, and what nobody could be told. */
   readonly told: (told: number, untold: number) => string
+}
+
+/** `metrics`. */
+export interface MetricsMessages {
+  readonly serving: (url: string) => string
+  readonly stopped: string
+  readonly prefix: (name: string, given: string) => string
+  readonly cannotListen: (host: string, port: number, reason: string) => string
 }
 
 /** `demo`. */

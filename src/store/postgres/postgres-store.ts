@@ -20,6 +20,7 @@ import type {
   DeadLetterQuery,
   PurgeRequest,
 } from '../dead-letter-store.ts'
+import type { GaugeLimits, Gauges } from '../gauge-store.ts'
 import type { SubscriptionStatus } from '../inspect-store.ts'
 import type { OnDuplicate } from '../publish-store.ts'
 import type {
@@ -53,6 +54,7 @@ import { PostgresMonitorStore } from './monitor-store.ts'
 import { moveAside } from './move-aside.ts'
 import { planRedrive } from './plan-redrive.ts'
 import { purgeDeadLetters } from './purge-dead-letters.ts'
+import { readGauges } from './read-gauges.ts'
 import { recordOnce } from './record-once.ts'
 import { redriveProgress } from './redrive-progress.ts'
 import { retire } from './retire.ts'
@@ -217,6 +219,10 @@ class PostgresStore implements OutboxStore<Transaction> {
 
   countEvents(): Promise<number> {
     return this.#ask('countEvents', () => countEvents(this.#pool, this.#schema))
+  }
+
+  readGauges(limits: GaugeLimits): Promise<Gauges> {
+    return this.#ask('metrics', () => readGauges(this.#pool, this.#schema, limits))
   }
 
   setPaused(

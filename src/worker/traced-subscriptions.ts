@@ -1,0 +1,14 @@
+import { traceHandlers } from '../dispatch/trace-handlers.ts'
+import { wrapHandlers } from '../dispatch/wrap-handlers.ts'
+import type { Tracing } from '../observe/tracing.ts'
+import type { ResolvedSubscription } from './resolve-subscription.ts'
+
+/** The subscriptions with every handler as part of the trace that its event carries; unchanged without a tracer. */
+export function tracedSubscriptions(
+  subscriptions: readonly ResolvedSubscription[],
+  tracing: Tracing | undefined,
+): readonly ResolvedSubscription[] {
+  if (tracing === undefined) return subscriptions
+  const around = [traceHandlers(tracing)]
+  return subscriptions.map((each) => ({ ...each, handlers: wrapHandlers(each.handlers, around) }))
+}
