@@ -61,7 +61,7 @@ test('without a command the help goes to the standard error, and the program end
 test.each([
   { args: ['statsu'], says: 'Did you mean "commitpost status"?' },
   { args: ['dlq', 'lst'], says: 'Did you mean "commitpost dlq list"?' },
-  { args: ['dlq'], says: 'needs a command: "dlq list", "dlq show", "dlq retry", "dlq resolve"' },
+  { args: ['dlq'], says: 'needs a command: "dlq list", "dlq group", ' },
   { args: ['frobnicate'], says: 'There is no command "frobnicate".' },
   { args: ['status', '--jsno'], says: 'Did you mean --json?' },
   { args: ['status', '--schema'], says: '--schema needs a value: --schema NAME' },

@@ -9,10 +9,12 @@ import { SteppingPool } from './stepping-pool.ts'
 
 const LETTERS = 20_000
 let db: OutboxDatabase
+let pool: SteppingPool
 
 beforeAll(async () => {
   db = await createOutboxDatabase()
   await insertManyLetters(db.pool, LETTERS)
+  pool = new SteppingPool(db.pool)
 })
 afterAll(async () => {
   await db.drop()
@@ -22,7 +24,6 @@ afterAll(async () => {
 async function planOf(
   call: (letters: ReturnType<typeof createDeadLetters>) => Promise<unknown>,
 ): Promise<Awaited<ReturnType<typeof explain>>> {
-  const pool = new SteppingPool(db.pool)
   await call(createDeadLetters(postgresStore({ pool, schema: db.schema })))
   const client = await db.pool.connect()
   try {
