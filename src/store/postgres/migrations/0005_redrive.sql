@@ -205,7 +205,7 @@ create table {schema}.outbox_redrive_plan (
 
 -- Of an ordered key the first is waiting and the others are queued behind it. What is driven is on its way.
 create table {schema}.outbox_redrive_item (
-  plan_id         bigint   not null references {schema}.outbox_redrive_plan on delete cascade,
+  plan_id         bigint   not null,
   letter_id       bigint   not null,
   subscription_id integer  not null,
   lane            smallint not null,
@@ -280,8 +280,12 @@ begin
       hint = 'Filters: subscription, stream, eventType, errorCode, orderingKey, failedFrom, failedTo, ids.';
   end if;
   -- Plans that nobody began are not kept for ever.
-  delete from {schema}.outbox_redrive_plan p
-   where p.state = 'planned' and p.expires_at < clock_timestamp() - interval '7 days';
+  with forgotten as (
+    delete from {schema}.outbox_redrive_plan p
+     where p.state = 'planned' and p.expires_at < clock_timestamp() - interval '7 days'
+    returning p.id
+  )
+  delete from {schema}.outbox_redrive_item i using forgotten f where i.plan_id = f.id;
   insert into {schema}.outbox_redrive_plan (filter) values (filter) returning id into plan;
   with matching as materialized (
     select l.id, l.subscription_id, l.position, l.event_id, l.event_type from {schema}.outbox_dead_letter l
