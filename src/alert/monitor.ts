@@ -5,12 +5,12 @@ import type { Ids } from '../runtime/ids.ts'
 import { Outage } from '../runtime/outage.ts'
 import { runPeriodically } from '../runtime/periodic.ts'
 import type { Random } from '../runtime/random.ts'
-import type { MonitorStore } from '../store/alert-store.ts'
+import type { MonitorStore, MonitorTurn } from '../store/alert-store.ts'
 import type { Alert } from './alert.ts'
 import { AlertComposer } from './alert-composer.ts'
 import type { ResolvedAlertOptions } from './alert-options.ts'
 import { type LookParts, lookAndTell, type MonitorRound } from './look.ts'
-import { longestSendingMs, SinkSender } from './sink-sender.ts'
+import { SinkSender } from './sink-sender.ts'
 
 /** Looks after the outbox and tells people, beside any number of others: of all of them one looks and tells at a time. */
 export interface Monitor extends AsyncDisposable {
@@ -45,10 +45,10 @@ const JITTER = 0.1
 /** Looks at dead letters alone are at least this far apart, of all workers together. */
 const POKE_SPACING_MS = 250
 const TURN_PAUSE_MS = 100
-/** For the statements of a look, and for alerts that wait behind others. */
-const LOOKING_MS = 60_000
-/** What has not begun to be sent by then is left to the next look. */
-const TELLING_MS = 40_000
+/** How long nobody looks after the one whose turn it was has vanished. It is extended while a look lasts. */
+const TURN_MS = 15_000
+/** How long to ask for a turn: as long as others may be kept by sinks that hang. */
+const PATIENCE_MS = 60_000
 
 /** For what is being told when it is stopped. Whatever is not told then, another monitor tells. */
 const LAST_WORDS_MS = 2_000
@@ -163,10 +163,10 @@ class OutboxMonitor implements PokedMonitor {
     }
   }
 
-  /** Asks for the turn until it gets it, or for as long as a turn may last. */
+  /** Asks for the turn until it gets it, or has no more patience. */
   async #waitForTurn(whole: boolean, everyMs: number): Promise<MonitorRound | null> {
     const { clock } = this.#parts
-    const untilMs = clock.monotonicMs() + this.#turnMs
+    const untilMs = clock.monotonicMs() + PATIENCE_MS
     while (!this.#stop.signal.aborted && clock.monotonicMs() <= untilMs) {
       const round = await this.#takeTurn(whole, everyMs)
       if (round !== null) return round
@@ -177,16 +177,42 @@ class OutboxMonitor implements PokedMonitor {
 
   async #takeTurn(whole: boolean, everyMs: number): Promise<MonitorRound | null> {
     const { holder, clock } = this.#parts
-    const untilMs = clock.monotonicMs() + TELLING_MS
+    const askedAtMs = clock.monotonicMs()
     const turn = await this.#store.takeMonitorTurn({
       holder,
-      leaseMs: this.#turnMs,
+      leaseMs: TURN_MS,
       whole,
       everyMs,
       wholeEveryMs: this.#wholeEveryMs,
     })
-    if (turn === null) return null
-    return lookAndTell({ ...this.#look, tell: (alert) => this.#tell(alert, untilMs) }, turn)
+    return turn === null ? null : this.#lookWhile(turn, askedAtMs + TURN_MS)
+  }
+
+  /** Looks and tells, and keeps the turn meanwhile. A process that was frozen for longer than that tells no more. */
+  async #lookWhile(turn: MonitorTurn, firstUntilMs: number): Promise<MonitorRound | null> {
+    const { clock, random } = this.#parts
+    const over = new AbortController()
+    let untilMs = firstUntilMs
+    const isOurs = (): boolean => clock.monotonicMs() < untilMs
+    const kept = runPeriodically({
+      everyMs: TURN_MS / 3,
+      jitter: 0,
+      clock,
+      random,
+      signal: over.signal,
+      run: async () => {
+        const askedAtMs = clock.monotonicMs()
+        if (await this.#store.extendMonitorTurn(turn, TURN_MS)) untilMs = askedAtMs + TURN_MS
+      },
+      // What the database does not answer in time has lapsed: then nothing more is told, and nothing written.
+      onError: () => undefined,
+    })
+    try {
+      return await lookAndTell({ ...this.#look, tell: (alert) => this.#tell(alert, isOurs) }, turn)
+    } finally {
+      over.abort()
+      await kept
+    }
   }
 
   /** A little less than the pause between two tries: or a look that comes a moment too early would be left out. */
@@ -194,15 +220,11 @@ class OutboxMonitor implements PokedMonitor {
     return this.#parts.options.everyMs * (1 - 2 * JITTER)
   }
 
-  get #turnMs(): number {
-    return LOOKING_MS + longestSendingMs(this.#parts.options)
-  }
-
   /** To all sinks at the same time; the first that takes it is enough to go on. */
-  #tell(alert: Alert, untilMs: number): Promise<boolean> {
+  #tell(alert: Alert, isOurs: () => boolean): Promise<boolean> {
     const offers = this.#senders
       .filter(({ rules }) => rules.includes(alert.rule))
-      .map(({ sender }) => sender.offer(alert, untilMs))
+      .map(({ sender }) => sender.offer(alert, isOurs))
     if (offers.length === 0) return Promise.resolve(true)
     return new Promise((resolve) => {
       for (const offer of offers) void offer.then((taken) => (taken ? resolve(true) : undefined))

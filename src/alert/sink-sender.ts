@@ -22,8 +22,7 @@ export interface SinkSenderParts {
 
 interface Waiting {
   readonly alert: Alert
-  /** By the clock that never runs backwards. */
-  readonly untilMs: number
+  readonly mayBeSent: () => boolean
   readonly resolve: (taken: boolean) => void
 }
 
@@ -46,16 +45,16 @@ export class SinkSender {
   }
 
   /**
-   * Resolves with whether the sink took it. Never rejects. What has not begun to be sent by `untilMs` is not sent any
-   * more: by then it may be another's turn to tell it.
+   * Resolves with whether the sink took it. Never rejects. It is asked before each attempt whether it may still be
+   * sent: by then it may be another's turn to tell it.
    */
-  offer(alert: Alert, untilMs: number = Number.POSITIVE_INFINITY): Promise<boolean> {
+  offer(alert: Alert, mayBeSent: () => boolean = () => true): Promise<boolean> {
     if (this.#waiting.length >= MOST_WAITING) {
       this.#failed(alert, new Error(`${MOST_WAITING} alerts wait for it already`))
       return Promise.resolve(false)
     }
     return new Promise((resolve) => {
-      this.#waiting.push({ alert, untilMs, resolve })
+      this.#waiting.push({ alert, mayBeSent, resolve })
       if (!this.#isSending) void this.#sendAll()
     })
   }
@@ -63,8 +62,7 @@ export class SinkSender {
   async #sendAll(): Promise<void> {
     this.#isSending = true
     for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
-      const isLate = this.#parts.clock.monotonicMs() > next.untilMs
-      const outcome = isLate ? 'refused' : await this.#send(next.alert)
+      const outcome = await this.#send(next)
       next.resolve(outcome === 'taken')
       if (outcome !== 'failed') continue
       for (const { resolve } of this.#waiting) resolve(false)
@@ -73,9 +71,10 @@ export class SinkSender {
     this.#isSending = false
   }
 
-  async #send(alert: Alert): Promise<'taken' | 'refused' | 'failed'> {
+  async #send({ alert, mayBeSent }: Waiting): Promise<'taken' | 'refused' | 'failed'> {
     const { clock, random, attempts, signal } = this.#parts
     for (let attempt = 1; ; attempt += 1) {
+      if (!mayBeSent()) return 'refused'
       const error = await this.#try(alert)
       if (error === null) return 'taken'
       const isRefused = property(error, 'permanent') === true
@@ -106,9 +105,4 @@ export class SinkSender {
     const message = `The alert "${alert.key}" could not be sent to ${this.#parts.name}: ${describeError(cause)}`
     this.#parts.onFailure(new CommitpostError('ALERT_NOT_SENT', message))
   }
-}
-
-/** The longest that sending one alert can take with these options, and with it a round of them. */
-export function longestSendingMs({ timeoutMs, attempts }: { timeoutMs: number; attempts: number }): number {
-  return attempts * (timeoutMs + LONGEST_PAUSE_MS * (1 + JITTER))
 }

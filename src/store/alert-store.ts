@@ -146,6 +146,8 @@ export interface RoundRecord {
 export interface AlertStore {
   /** Null when somebody else has the turn, or has just looked. */
   takeMonitorTurn(request: TurnRequest): Promise<MonitorTurn | null>
+  /** Keeps the turn for another while. False when it has lapsed. */
+  extendMonitorTurn(turn: MonitorTurn, leaseMs: number): Promise<boolean>
   readFigures(request: FiguresRequest): Promise<Figures>
   readOpenLetters(most: number): Promise<OpenLetters>
   readUntoldLetters(mostApart: number): Promise<UntoldLetters>

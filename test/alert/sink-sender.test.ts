@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { AlertSink } from '../../src/alert/alert.ts'
-import { longestSendingMs, SinkSender } from '../../src/alert/sink-sender.ts'
+import { SinkSender } from '../../src/alert/sink-sender.ts'
 import { SinkError } from '../../src/alert/sinks/sink-error.ts'
 import { ManualClock } from '../../src/runtime/manual-clock.ts'
 import { deadLetterAlert } from './support.ts'
@@ -60,7 +60,6 @@ test('a sink that hangs costs a bounded time, and those that wait fail with it',
   expect(signals).toHaveLength(3)
   expect(signals.every(({ aborted }) => aborted)).toBe(true)
   expect(failures).toHaveLength(1)
-  expect(clock.monotonicMs()).toBeLessThanOrEqual(longestSendingMs({ timeoutMs: 5_000, attempts: 3 }))
 })
 
 test('what a sink refuses is not tried again, and harms no other alert', async () => {
@@ -111,14 +110,14 @@ test('a sink that throws at once, or rejects with nothing, does no harm', async 
   expect(empty.failures).toHaveLength(1)
 })
 
-test('what has waited for too long is not sent any more: by then another may have told it', async () => {
+test('what waits when the turn has lapsed is not sent any more: another may have told it by then', async () => {
   const keys: string[] = []
   const { clock, sender, failures } = scene(async ({ key }) => {
     keys.push(key)
     await clock.sleep(3_000)
   })
-  const untilMs = clock.monotonicMs() + 2_000
-  const taken = ['first', 'second'].map((key) => sender.offer(deadLetterAlert({ key }), untilMs))
+  const isOurs = (): boolean => clock.monotonicMs() < 2_000
+  const taken = ['first', 'second'].map((key) => sender.offer(deadLetterAlert({ key }), isOurs))
   await clock.advance(10_000)
   expect(await Promise.all(taken)).toEqual([true, false])
   expect(keys).toEqual(['first'])

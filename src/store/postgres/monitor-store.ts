@@ -10,6 +10,7 @@ import type {
   UntoldLetters,
 } from '../alert-store.ts'
 import { explained } from './explained.ts'
+import { extendMonitorTurn } from './extend-monitor-turn.ts'
 import type { QuotedSchema } from './identifiers.ts'
 import { readAlarms } from './read-alarms.ts'
 import { readFigures } from './read-figures.ts'
@@ -37,6 +38,10 @@ export class PostgresMonitorStore implements MonitorStore {
 
   takeMonitorTurn(request: TurnRequest): Promise<MonitorTurn | null> {
     return this.#ask(() => takeMonitorTurn(this.#pool, this.#schema, request))
+  }
+
+  extendMonitorTurn(turn: MonitorTurn, leaseMs: number): Promise<boolean> {
+    return this.#ask(() => extendMonitorTurn(this.#pool, this.#schema, turn, leaseMs))
   }
 
   readFigures(request: FiguresRequest): Promise<Figures> {

@@ -110,8 +110,8 @@ function storeProblems(options: unknown): readonly (string | null)[] {
   ]
 }
 
-/** It does one thing after the other. */
-const MONITOR_CONNECTIONS = 1
+/** It does one thing after the other, and keeps its turn meanwhile. */
+const MONITOR_CONNECTIONS = 2
 
 class PostgresStore implements OutboxStore<Transaction> {
   readonly #pool: PgPool

@@ -167,7 +167,6 @@ describe('the status', () => {
   test('names what is missing, behind, current and ahead', async () => {
     const options = { schema: db.schema }
     const codeVersion = await latest()
-    const before = (await readMigrations()).at(-2)?.version
     const missing = await migrationStatus(db.pool, options)
     expect(missing).toMatchObject({ state: 'missing', schemaVersion: null, codeVersion, applied: [] })
     expect(missing.pending).toHaveLength((await readMigrations()).length)
@@ -181,7 +180,7 @@ describe('the status', () => {
     await db.pool.query('delete from outbox_migration where version = $1', [codeVersion])
     expect(await migrationStatus(db.pool, options)).toMatchObject({
       state: 'behind',
-      schemaVersion: before,
+      schemaVersion: (await readMigrations()).at(-2)?.version,
       pending: [{ version: codeVersion }],
     })
 
@@ -216,7 +215,7 @@ describe('the printed script', () => {
     const [first] = all
     await db.pool.query(await migrationSql({ schema: db.schema }))
     const rest = await migrationSql({ schema: db.schema, from: first?.version as number })
-    expect(rest).not.toContain('.outbox_event (\n')
+    expect(rest).not.toContain('==== 0001_')
     expect(rest).toContain(all[1]?.checksum)
     expect(rest).not.toContain(first?.checksum)
     expect(await migrationSql({ schema: db.schema, from: await latest() })).not.toContain('insert into')

@@ -76,6 +76,20 @@ describe('the turn to look and tell', () => {
     expect(await store.recordRound(recordOf(second))).toBe(true)
   })
 
+  test('is kept by whoever extends it in time, and by nobody else', async () => {
+    const turn = await takeTurn()
+    await db.pool.query(`update outbox_monitor set until = clock_timestamp() - interval '1 ms'`)
+    expect(await store.extendMonitorTurn(turn, 60_000)).toBe(false)
+    const next = await takeTurn({ holder: 'w2' })
+    expect(await store.extendMonitorTurn(turn, 60_000)).toBe(false)
+    expect(await store.extendMonitorTurn(next, 120_000)).toBe(true)
+    const [seconds] = await column<number>(
+      db.pool,
+      'select extract(epoch from until - clock_timestamp())::float8 from outbox_monitor',
+    )
+    expect(seconds).toBeGreaterThan(60)
+  })
+
   test('comes again only after the pause, for all workers together', async () => {
     await store.recordRound(recordOf(await takeTurn()))
     expect(await store.takeMonitorTurn({ holder: 'w2', ...ask, everyMs: 60_000 })).toBeNull()
