@@ -48,6 +48,11 @@ export type { EventHeaders, JsonObject, JsonValue, NewEvent, OutboxEvent } from 
 export { maskEvent, maskPayload } from './event/mask-payload.ts'
 export type { EventKind, NameRule } from './event/names.ts'
 export { type StandardSchemaV1, unchecked } from './event/standard-schema.ts'
+export type { DoctorOptions } from './inspect/doctor-options.ts'
+export type { CheckName, Finding, FindingCode, FindingFacts, Severity } from './inspect/finding.ts'
+export type { DoctorReport, Proof, SubscriptionReason, WhyReport } from './inspect/proof.ts'
+export type { Reason, ReasonFacts, ReasonKind } from './inspect/reason.ts'
+export type { VerifyOptions } from './inspect/verify-options.ts'
 export { logObserver } from './observe/log-observer.ts'
 export { jsonLineLogger, type Logger, silentLogger } from './observe/logger.ts'
 export type { AttemptInfo, Observer, WorkerEvent } from './observe/worker-events.ts'
@@ -87,6 +92,13 @@ export { type Backoff, exponential, fixed, schedule } from './settle/backoff.ts'
 export { createClassify, type ErrorClassifier } from './settle/classify.ts'
 export type { AttemptRecord, DeadLetter, DeadLetterQuery } from './store/dead-letter-store.ts'
 export type { SubscriptionStatus } from './store/inspect-store.ts'
+export type {
+  AuditReport,
+  BrokenLink,
+  ProofExceptions,
+  SubscriptionProof,
+  VerifyReport,
+} from './store/proof-store.ts'
 export type { OutboxStore, WorkerStore } from './store/store.ts'
 export type { OrderBy, RetireReport, StartFrom } from './store/subscription-store.ts'
 export type { Transaction } from './store/transaction.ts'

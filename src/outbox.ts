@@ -6,6 +6,7 @@ import {
 } from './dead-letter/dead-letters.ts'
 import type { Catalogue } from './event/catalogue.ts'
 import type { EventHeaders } from './event/event.ts'
+import { createProof, type Proof } from './inspect/proof.ts'
 import { logObserver } from './observe/log-observer.ts'
 import { LOGGER_METHODS, type Logger, silentLogger } from './observe/logger.ts'
 import { combineObservers } from './observe/worker-events.ts'
@@ -96,6 +97,8 @@ export interface Outbox<C extends Catalogue, Tx> extends EventBus<C, Tx> {
   readonly events: C
   /** What a person does with events that failed for good. */
   readonly deadLetters: DeadLetters
+  /** The proof that nothing is lost: verify, doctor, why, and the audit of the operator log. */
+  readonly proof: Proof
   /** Runs the work between BEGIN and COMMIT on a client of the pool, and wakes the workers after the commit. */
   inTransaction<Pool extends TransactionPool, Result>(
     pool: Pool,
@@ -136,6 +139,7 @@ export function createOutbox<C extends Catalogue, Tx>(options: OutboxOptions<C, 
     ...bus,
     events,
     deadLetters: createDeadLetters(store),
+    proof: createProof(store, () => events.events.map(({ storedAs }) => storedAs)),
     inTransaction: (pool, work, given = {}) => inTransaction(pool, work, wakingAfterCommit(given, bell)),
     wake: () => bell.ring(),
     subscription: (name, given) => {

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { createDeadLetters } from '../dead-letter/dead-letters.ts'
+import { createProof } from '../inspect/proof.ts'
 import { SchemaMissingError, SchemaVersionError } from '../runtime/errors.ts'
 import { migrateUp } from '../store/postgres/migrate.ts'
 import { migrationSql } from '../store/postgres/migration-sql.ts'
@@ -25,6 +26,7 @@ async function openDatabase({ url, schema }: DatabaseTarget): Promise<Database> 
   return {
     deadLetters: createDeadLetters(store),
     subscriptions: store,
+    proof: createProof(store, () => null),
     migrateUp: () => migrateUp(pool, { schema }),
     compareMigrations,
     assertReady: async () => {

@@ -1,4 +1,5 @@
 import { parseDuration } from '../runtime/duration.ts'
+import { isUuid } from '../runtime/ids.ts'
 import type { Localized } from './language.ts'
 import type { Messages } from './messages/messages.ts'
 
@@ -111,4 +112,18 @@ export function rate(placeholder: string, most: number, summary: Localized): Opt
     return { ok: false, problem: messages.usage.mustBeRate(name, most, given) }
   }
   return { placeholder, summary, read }
+}
+
+/** The id of an event, without which the command cannot run. */
+export function requiredEventId(placeholder: string, summary: Localized): OptionSpec<string> {
+  return {
+    placeholder,
+    summary,
+    read: (given, name, messages) => {
+      if (given === undefined) return { ok: false, problem: messages.usage.isRequired(name, summary) }
+      return isUuid(given)
+        ? { ok: true, value: given }
+        : { ok: false, problem: messages.usage.mustBeEventId(name, given) }
+    },
+  }
 }

@@ -1,4 +1,5 @@
 import type { DeadLetters } from '../dead-letter/dead-letters.ts'
+import type { Proof } from '../inspect/proof.ts'
 import type { OutboxStore } from '../store/store.ts'
 import type { DemoDatabase, DemoTarget } from './demo/demo-database.ts'
 
@@ -41,6 +42,7 @@ export type SubscriptionOperations = Pick<
 export interface Database extends AsyncDisposable {
   readonly deadLetters: DeadLetters
   readonly subscriptions: SubscriptionOperations
+  readonly proof: Proof
   migrateUp(): Promise<MigrationReport>
   compareMigrations(): Promise<MigrationComparison>
   /** @throws SchemaMissingError or SchemaVersionError when the tables are missing or of another version. */

@@ -1,6 +1,7 @@
 import type { DeadLetterStore } from './dead-letter-store.ts'
 import type { InboxStore } from './inbox-store.ts'
 import type { InspectStore } from './inspect-store.ts'
+import type { ProofStore } from './proof-store.ts'
 import type { PublishStore } from './publish-store.ts'
 import type { LaneStore, QueueStore } from './queue-store.ts'
 import type { RetireReport, RetireRequest, SubscriptionStore } from './subscription-store.ts'
@@ -29,7 +30,12 @@ export interface WakeSubscription {
  * 2 KEEP: everything Commitpost asks of a database, cut by stage. `Tx` is the transaction handle that publishers and
  * handlers pass in.
  */
-export interface OutboxStore<Tx> extends PublishStore<Tx>, InboxStore<Tx>, DeadLetterStore, InspectStore {
+export interface OutboxStore<Tx>
+  extends PublishStore<Tx>,
+    InboxStore<Tx>,
+    DeadLetterStore,
+    InspectStore,
+    ProofStore {
   /** Opens the connections of one worker. */
   openWorker(): WorkerStore
   /** Tells workers of other processes that there may be work. Outside any business transaction. */

@@ -7,6 +7,7 @@ import { handlers } from './rows/handlers.ts'
 import { operators } from './rows/operators.ts'
 import { outboxes, subscriptions, workers } from './rows/options.ts'
 import { payloads } from './rows/payloads.ts'
+import { proofs } from './rows/proof.ts'
 import { identifiers, inserts } from './rows/sql.ts'
 import { thrown } from './rows/thrown.ts'
 import { stores, transactions } from './rows/transactions.ts'
@@ -27,6 +28,7 @@ export const groups: readonly Group[] = [
   catalogues,
   functions,
   operators,
+  proofs,
   identifiers,
   inserts,
   deliveries,

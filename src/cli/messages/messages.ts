@@ -1,6 +1,7 @@
 import type { CommitpostErrorCode } from '../../runtime/errors.ts'
 import type { DeadLetter } from '../../store/dead-letter-store.ts'
 import type { Localized } from '../language.ts'
+import type { ProofMessages } from './proof.ts'
 
 /** Everything the program says. Each language has all of it: a sentence left out does not compile. */
 export interface Messages {
@@ -10,6 +11,7 @@ export interface Messages {
   readonly migrate: MigrateMessages
   readonly status: StatusMessages
   readonly deadLetters: DeadLetterMessages
+  readonly proof: ProofMessages
   readonly worker: WorkerMessages
   readonly demo: DemoMessages
 }
@@ -25,6 +27,9 @@ export interface UsageMessages {
   readonly mustBeWholeNumber: (name: string, least: number, most: number, given: string) => string
   readonly mustBeRowNumber: (name: string, given: string) => string
   readonly mustBeDuration: (name: string, given: string) => string
+  readonly mustBeTime: (name: string, given: string) => string
+  readonly mustBeLater: (name: string, than: string) => string
+  readonly mustBeEventId: (name: string, given: string) => string
   readonly mustBeRate: (name: string, most: number, given: string) => string
   readonly mustBeOneOf: (name: string, choices: readonly string[], given: string) => string
   readonly surplus: (text: string) => string

@@ -9,7 +9,10 @@ import {
   unknownOptionProblems,
 } from '../../runtime/option-checks.ts'
 import type { DeadLetter, DeadLetterQuery } from '../dead-letter-store.ts'
+import type { DoctorFacts, DoctorLimits } from '../doctor-facts.ts'
+import type { EventTrace } from '../event-trace.ts'
 import type { SubscriptionStatus } from '../inspect-store.ts'
+import type { AuditReport, VerifyReport, VerifyRequest } from '../proof-store.ts'
 import type { OnDuplicate } from '../publish-store.ts'
 import type { OutboxStore, WorkerStore } from '../store.ts'
 import type { RegisteredSubscription, RetireReport, RetireRequest } from '../subscription-store.ts'
@@ -20,6 +23,7 @@ import { closeDeadLetter, type DeadLetterAct } from './close-dead-letter.ts'
 import { completeInTransaction } from './complete-in-transaction.ts'
 import { countDeadLetters } from './count-dead-letters.ts'
 import { countEvents } from './count-events.ts'
+import { doctorFacts } from './doctor-facts.ts'
 import { explained } from './explained.ts'
 import { findDeadLetter } from './find-dead-letter.ts'
 import { DEFAULT_SCHEMA, type QuotedSchema, quoteSchema } from './identifiers.ts'
@@ -30,6 +34,9 @@ import { retire } from './retire.ts'
 import { setPaused } from './set-paused.ts'
 import { siblingPool } from './sibling-pool.ts'
 import { subscriptionStatuses } from './subscription-statuses.ts'
+import { traceEvent } from './trace-event.ts'
+import { verify } from './verify.ts'
+import { verifyOperatorLog } from './verify-operator-log.ts'
 import { notify } from './wake-channel.ts'
 import { PostgresWorkerStore } from './worker-store.ts'
 
@@ -151,6 +158,22 @@ class PostgresStore implements OutboxStore<Transaction> {
 
   retireSubscription(name: string, request: RetireRequest): Promise<RetireReport> {
     return this.#ask('retire', () => retire(this.#pool, this.#schema, name, request))
+  }
+
+  verify(request: VerifyRequest): Promise<VerifyReport> {
+    return this.#ask('verify', () => verify(this.#pool, this.#schema, request))
+  }
+
+  doctorFacts(limits: DoctorLimits): Promise<DoctorFacts> {
+    return this.#ask('doctor', () => doctorFacts(this.#pool, this.#schema, this.#clock, limits))
+  }
+
+  traceEvent(eventId: string): Promise<EventTrace> {
+    return this.#ask('why', () => traceEvent(this.#pool, this.#schema, eventId))
+  }
+
+  verifyOperatorLog(): Promise<AuditReport> {
+    return this.#ask('audit', () => verifyOperatorLog(this.#pool, this.#schema))
   }
 
   notifyWorkers(): Promise<void> {

@@ -23,7 +23,8 @@ $commitpost$;
 revoke all on
   {schema}.outbox_event, {schema}.outbox_sequence, {schema}.outbox_subscription, {schema}.outbox_delivery,
   {schema}.outbox_lane, {schema}.outbox_worker, {schema}.outbox_dead_letter, {schema}.outbox_operator_log,
-  {schema}.outbox_unmatched, {schema}.outbox_inbox, {schema}.outbox_migration
+  {schema}.outbox_unmatched, {schema}.outbox_inbox, {schema}.outbox_migration, {schema}.outbox_scope,
+  {schema}.outbox_operator_log_head, {schema}.outbox_stand_in
   from public, {publisher}, {worker}, {operator}, {viewer};
 revoke all on sequence
   {schema}.outbox_event_id_seq, {schema}.outbox_registry_xid, {schema}.outbox_lease_token
@@ -39,7 +40,8 @@ revoke all on function
   {schema}.outbox_resolve(bigint, text, text), {schema}.outbox_retire(text, text, text, boolean, boolean),
   {schema}.outbox_close_retired(), {schema}.outbox_discard({schema}.outbox_subscription, text),
   {schema}.outbox_open_deliveries(integer), {schema}.outbox_is_buried({schema}.outbox_delivery),
-  {schema}.outbox_lock_registry(), {schema}.outbox_require_operator(text)
+  {schema}.outbox_lock_registry(), {schema}.outbox_require_operator(text), {schema}.outbox_keep_scope(),
+  {schema}.outbox_chain(), {schema}.outbox_operator_hash({schema}.outbox_operator_log)
   from public, {publisher}, {worker}, {operator}, {viewer};
 
 grant usage on schema {schema} to {publisher}, {worker}, {operator}, {viewer};
@@ -91,7 +93,12 @@ grant execute on function
 grant select on
   {schema}.outbox_event, {schema}.outbox_sequence, {schema}.outbox_subscription, {schema}.outbox_delivery,
   {schema}.outbox_lane, {schema}.outbox_worker, {schema}.outbox_dead_letter, {schema}.outbox_operator_log,
-  {schema}.outbox_unmatched, {schema}.outbox_inbox, {schema}.outbox_migration
+  {schema}.outbox_unmatched, {schema}.outbox_inbox, {schema}.outbox_migration, {schema}.outbox_scope,
+  {schema}.outbox_operator_log_head, {schema}.outbox_stand_in
+  to {viewer}, {operator};
+grant execute on function
+  {schema}.outbox_matches(text[], text[], text, text),
+  {schema}.outbox_operator_hash({schema}.outbox_operator_log)
   to {viewer}, {operator};
 grant select on sequence
   {schema}.outbox_event_id_seq, {schema}.outbox_registry_xid, {schema}.outbox_lease_token
