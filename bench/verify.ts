@@ -25,7 +25,9 @@ await main()
 
 async function main(): Promise<void> {
   await using database = await openBenchDatabase()
-  print(`PostgreSQL ${database.version}, Node ${process.version}: ${events} events a day, ${subscriptions} subscriptions`)
+  print(
+    `PostgreSQL ${database.version}, Node ${process.version}: ${events} events a day, ${subscriptions} subscriptions`,
+  )
   await prepareSchema(database.pool, { count: subscriptions, order: 'none', batchSize: 1, concurrency: 1 })
   for (const day of [-1, 0, 1]) await loadDay(database, new Date(since.getTime() + day * DAY_MS))
   await database.pool.query(`vacuum (analyze) ${SCHEMA}.outbox_event, ${SCHEMA}.outbox_delivery`)

@@ -46,9 +46,7 @@ function holders(
   const check = 'xmin'
   const held = found
     .filter(({ seconds, transactions }) =>
-      seconds === null
-        ? transactions > limits.slotTransactions
-        : seconds > limits.transactionSeconds,
+      seconds === null ? transactions > limits.slotTransactions : seconds > limits.transactionSeconds,
     )
     .map(
       (holder): JudgedFinding => ({

@@ -31,7 +31,8 @@ const STATES = { missing: 'not installed', behind: 'too old', ahead: 'too new', 
 
 const DURABILITY_ADVICE: Readonly<Record<string, string>> = {
   fsync: 'Switch it on in postgresql.conf: after a crash of the machine the whole database may be unusable.',
-  full_page_writes: 'Switch it on in postgresql.conf: a page half written in a crash cannot be repaired without.',
+  full_page_writes:
+    'Switch it on in postgresql.conf: a page half written in a crash cannot be repaired without.',
   synchronous_commit:
     'Publishing raises it by itself. What workers write down may be forgotten in a crash: those events are delivered again. Take the setting off their role to avoid it.',
 }
@@ -76,7 +77,8 @@ export const findingTexts: FindingTexts = {
   TABLES_LEAN: () => fine('No table is swollen.'),
   DEAD_TUPLES: ({ table, deadTuples, liveTuples, lastVacuum }, { count, time }) => ({
     message: `${table} has ${count(deadTuples)} dead rows beside ${count(liveTuples)} live ones; last vacuum: ${lastVacuum === null ? 'never' : time(lastVacuum)}.`,
-    advice: 'See who holds the horizon (check xmin), then: vacuum. If it comes back, let autovacuum run more often.',
+    advice:
+      'See who holds the horizon (check xmin), then: vacuum. If it comes back, let autovacuum run more often.',
   }),
   BLOAT: ({ table, bytes, wastedBytes }, wording) => ({
     message: `About ${megabytes(wastedBytes, wording)} of the ${megabytes(bytes, wording)} of ${table} hold nothing (an estimate).`,
@@ -108,7 +110,8 @@ export const findingTexts: FindingTexts = {
   LEASES_SOUND: () => fine('No lease has lapsed and been left.'),
   LEASES_LAPSED: ({ subscription, count, seconds }, wording) => ({
     message: `Subscription ${subscription}: ${wording.count(count)} leases lapsed and were not taken back, the oldest ${wording.age(seconds)} ago.`,
-    advice: 'Start a worker that serves it. If one runs, see its log: it cannot reach the database or is blocked.',
+    advice:
+      'Start a worker that serves it. If one runs, see its log: it cannot reach the database or is blocked.',
   }),
   NONE_PAUSED: () => fine('No subscription is paused.'),
   PAUSED: ({ subscription, by, at }, { time }) => ({
@@ -119,7 +122,8 @@ export const findingTexts: FindingTexts = {
   TYPES_NOT_COMPARED: () => fine('No catalogue was given to compare the types of events with (--config).'),
   TYPES_UNKNOWN: ({ types }, { count }) => ({
     message: `Types that the catalogue does not know, among the newest events: ${typeList(types, count)}.`,
-    advice: 'Add them to the catalogue, or find out who publishes them. A worker without them sets them aside as dead letters.',
+    advice:
+      'Add them to the catalogue, or find out who publishes them. A worker without them sets them aside as dead letters.',
   }),
   ALL_SERVED: () => fine('Every subscription is served by a live worker.'),
   NO_WORKER: ({ subscription, hasPending }) => ({
@@ -143,6 +147,8 @@ const MOST_TYPES = 20
 
 /** Types of events with how many there are, cut where there are very many. */
 export function typeList(types: readonly StoredType[], count: Wording['count']): string {
-  const named = types.slice(0, MOST_TYPES).map((type) => `${type.eventType} (${type.stream}, ${count(type.count)})`)
+  const named = types
+    .slice(0, MOST_TYPES)
+    .map((type) => `${type.eventType} (${type.stream}, ${count(type.count)})`)
   return [...named, ...(types.length > MOST_TYPES ? ['…'] : [])].join(', ')
 }

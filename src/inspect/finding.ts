@@ -1,4 +1,10 @@
-import type { BrokenObject, SchemaFacts, StoredType, SurplusRight, XminHolder } from '../store/doctor-facts.ts'
+import type {
+  BrokenObject,
+  SchemaFacts,
+  StoredType,
+  SurplusRight,
+  XminHolder,
+} from '../store/doctor-facts.ts'
 
 /** How bad it is: `ok`, `warning` (look at it today), `problem` (events are late, lost or in danger). */
 export type Severity = 'ok' | 'warning' | 'problem'

@@ -25,7 +25,9 @@ export const reasonTexts: ReasonTexts = {
     `In hand of worker ${worker} until ${time(until)}: attempt ${count(attempt)} of ${count(maxAttempts)}.`,
   lapsed: ({ worker, until, hasLiveWorker }, { time }) =>
     `Worker ${worker} had it in hand and its lease lapsed at ${time(until)}: ` +
-    (hasLiveWorker ? 'another worker takes it back within seconds.' : 'no live worker is there to take it back.'),
+    (hasLiveWorker
+      ? 'another worker takes it back within seconds.'
+      : 'no live worker is there to take it back.'),
   paused: ({ by, at }, { time }) => `The subscription is paused, by ${by}, since ${time(at)}.`,
   joining: ({ waitsFor }, wording) =>
     `The subscription is joining${waitsFor === null ? '' : ` and waits for ${holderOf(waitsFor, wording)}`}: ` +
@@ -58,6 +60,8 @@ function withoutFullStop(message: string): string {
 
 function holderOf({ pid, name, seconds }: OpenTransaction, { age }: Wording): string {
   const who =
-    pid === null ? `the prepared transaction "${name}"` : `process ${pid}${name === null ? '' : ` ("${name}")`}`
+    pid === null
+      ? `the prepared transaction "${name}"`
+      : `process ${pid}${name === null ? '' : ` ("${name}")`}`
   return seconds === null ? who : `${who}, open for ${age(seconds)}`
 }

@@ -1,6 +1,14 @@
 import { describe, expect, test } from 'vitest'
 import { NonRetryableError, subscription } from '../../src/index.ts'
-import { completeOrders, numbers, openShop, processor, type Shop, type ShopSubscription, SOON } from './dlq-system.ts'
+import {
+  completeOrders,
+  numbers,
+  openShop,
+  processor,
+  type Shop,
+  type ShopSubscription,
+  SOON,
+} from './dlq-system.ts'
 
 const OPERATOR = 'admin@example.com'
 
@@ -97,7 +105,9 @@ describe('the proof', () => {
     const sentence = async (eventId = ''): Promise<string | undefined> =>
       (await shop.outbox.proof.why(eventId)).subscriptions[0]?.sentence
     expect(await sentence(delivered)).toMatch(/^Delivered at /)
-    expect(await sentence(dead)).toMatch(/^Failed for good: dead letter \d+, .*재고가 부족합니다.* It waits for a person\.$/)
+    expect(await sentence(dead)).toMatch(
+      /^Failed for good: dead letter \d+, .*재고가 부족합니다.* It waits for a person\.$/,
+    )
     expect(await shop.outbox.proof.why(coupon)).toMatchObject({ unmatched: true })
     const { findings } = await shop.outbox.proof.doctor()
     expect(findings.find(({ check }) => check === 'workers')).toMatchObject({ code: 'ALL_SERVED' })

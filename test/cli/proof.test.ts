@@ -50,9 +50,13 @@ describe('verify', () => {
       schema: database.schema,
       holds: false,
       until: null,
-      subscriptions: [{ subscription: 'mailer', matched: 1, archived: 0, missing: { count: 1, eventIds: [] } }],
+      subscriptions: [
+        { subscription: 'mailer', matched: 1, archived: 0, missing: { count: 1, eventIds: [] } },
+      ],
     })
-    expect((await cli('verify', '--limit', '0')).stdout).toContain('… and 1 more: name more of them with --limit')
+    expect((await cli('verify', '--limit', '0')).stdout).toContain(
+      '… and 1 more: name more of them with --limit',
+    )
   })
 
   test('looks at a window', async () => {
@@ -84,7 +88,9 @@ describe('why', () => {
     const { code, stdout } = await cli('why', eventId)
     expect(code).toBe(0)
     expect(stdout).toContain(`Event ${eventId}: OrderPlaced of order:7 in shop.order, published at `)
-    expect(stdout).toMatch(/^mailer {2}Failed for good: dead letter \d+, CARD_REFUSED: card refused, ask password=\*\*\*/m)
+    expect(stdout).toMatch(
+      /^mailer {2}Failed for good: dead letter \d+, CARD_REFUSED: card refused, ask password=\*\*\*/m,
+    )
     const json = await cli('why', eventId.toUpperCase(), '--json')
     expect(json.stdout).not.toContain('hunter2')
     expect(JSON.parse(json.stdout)).toMatchObject({
@@ -95,7 +101,9 @@ describe('why', () => {
   })
 
   test('says that nobody takes it, in Korean', async () => {
-    await sabotage(`update outbox_subscription set event_types = array['Other'], stream_like = null, streams = null`)
+    await sabotage(
+      `update outbox_subscription set event_types = array['Other'], stream_like = null, streams = null`,
+    )
     await sabotage('delete from outbox_delivery')
     const { code, stdout } = await cli('why', eventId, '--lang', 'ko')
     expect(code).toBe(0)
@@ -137,7 +145,14 @@ describe('doctor', () => {
   })
 
   test('works where there are no tables yet', async () => {
-    const { code, stdout } = await runCli(['doctor', '--json', '--database', database.url, '--schema', 'nowhere'])
+    const { code, stdout } = await runCli([
+      'doctor',
+      '--json',
+      '--database',
+      database.url,
+      '--schema',
+      'nowhere',
+    ])
     expect(code).toBe(3)
     const { severity, findings } = JSON.parse(stdout) as { severity: string; findings: readonly unknown[] }
     expect(severity).toBe('problem')
@@ -163,7 +178,10 @@ describe('doctor', () => {
       const unknown = await cli('doctor', '--config', join(directory, 'other.mjs'))
       expect(unknown.stdout).toContain('among the newest events: OrderPlaced (shop.order, 1).')
       expect((await cli('doctor')).stdout).toContain('No catalogue was given')
-      await writeFile(join(directory, 'bare.mjs'), 'export default { outbox: { worker() {} }, subscriptions: [{}] }')
+      await writeFile(
+        join(directory, 'bare.mjs'),
+        'export default { outbox: { worker() {} }, subscriptions: [{}] }',
+      )
       const bare = await cli('doctor', '--config', join(directory, 'bare.mjs'))
       expect(bare).toMatchObject({ code: 1, stdout: '' })
       expect(bare.stderr).toContain('outbox must be what createOutbox made')

@@ -32,7 +32,9 @@ const codes = (changed: Partial<DoctorFacts>): readonly string[] =>
 
 describe('the judgement of the doctor', () => {
   test.each(['fsync', 'full_page_writes'] as const)('%s off is a problem', (setting) => {
-    expect(codes({ settings: { ...facts.settings, [setting]: 'off' } })).toContain('durability problem NOT_DURABLE')
+    expect(codes({ settings: { ...facts.settings, [setting]: 'off' } })).toContain(
+      'durability problem NOT_DURABLE',
+    )
   })
 
   const holder: XminHolder = { kind: 'standby', name: 's', pid: 1, query: null, seconds: 11, transactions: 1 }
@@ -47,9 +49,13 @@ describe('the judgement of the doctor', () => {
 
   test('a clock is wrong only by what the way to the database cannot explain', () => {
     const later = new Date(at.getTime() + 1_000)
-    expect(codes({ clock: { database: at, before: at, after: later } })).not.toContain('clock warning CLOCK_SKEW')
+    expect(codes({ clock: { database: at, before: at, after: later } })).not.toContain(
+      'clock warning CLOCK_SKEW',
+    )
     expect(codes({ clock: { database: later, before: at, after: at } })).toContain('clock warning CLOCK_SKEW')
-    expect(codes({ clock: { database: at, before: later, after: later } })).toContain('clock warning CLOCK_SKEW')
+    expect(codes({ clock: { database: at, before: later, after: later } })).toContain(
+      'clock warning CLOCK_SKEW',
+    )
   })
 
   test.each([
@@ -64,10 +70,15 @@ describe('the judgement of the doctor', () => {
   })
 
   test('a holder is described in both languages', () => {
-    const [, finding] = examine({ ...facts, holders: [{ ...holder, kind: 'session', query: 'select 1' }] }, limits, null)
+    const [, finding] = examine(
+      { ...facts, holders: [{ ...holder, kind: 'session', query: 'select 1' }] },
+      limits,
+      null,
+    )
     if (finding === undefined) throw new Error('nothing was found')
     expect(findingText(finding, findingTexts, plainWording)).toEqual({
-      message: 'Process 1 ("s") keeps the server from cleaning up: 1 transactions ago, for 11 s. Its last statement: select ?',
+      message:
+        'Process 1 ("s") keeps the server from cleaning up: 1 transactions ago, for 11 s. Its last statement: select ?',
       advice: 'Let it end its transaction, or end it: select pg_terminate_backend(1)',
     })
     expect(findingText(finding, findingsKo, plainWording).message).toContain('프로세스 1 "s"')
@@ -76,7 +87,10 @@ describe('the judgement of the doctor', () => {
 
 describe('a statement that is shown', () => {
   test.each([
-    [`select * from t where a = 'it''s' and b = 42 and c = 1.5`, 'select * from t where a = ? and b = ? and c = ?'],
+    [
+      `select * from t where a = 'it''s' and b = 42 and c = 1.5`,
+      'select * from t where a = ? and b = ? and c = ?',
+    ],
     [`select e'a\\'b', $$body 'x'$$, $tag$ $$ $tag$, $1`, 'select ?, ?, ?, $1'],
     ['select 1 -- password 7\n  from t1', 'select ? from t1'],
     ['select /* secret\n */ a1', 'select a1'],
@@ -94,9 +108,18 @@ describe('a statement that is shown', () => {
 
 describe('reasons', () => {
   test.each([
-    [{ kind: 'paused', by: 'kim', at }, 'The subscription is paused, by kim, since 2026-01-01T00:00:00.000Z.'],
-    [{ kind: 'suspect', at: null }, 'Its worker vanished while it had this and others in hand: it runs apart from them next time.'],
-    [{ kind: 'joining', waitsFor: { pid: null, name: 'p', seconds: null } }, 'The subscription is joining and waits for the prepared transaction "p": the event comes once it has joined.'],
+    [
+      { kind: 'paused', by: 'kim', at },
+      'The subscription is paused, by kim, since 2026-01-01T00:00:00.000Z.',
+    ],
+    [
+      { kind: 'suspect', at: null },
+      'Its worker vanished while it had this and others in hand: it runs apart from them next time.',
+    ],
+    [
+      { kind: 'joining', waitsFor: { pid: null, name: 'p', seconds: null } },
+      'The subscription is joining and waits for the prepared transaction "p": the event comes once it has joined.',
+    ],
   ] as const)('are one sentence: %o', (reason, sentence) => {
     expect(sentenceOf(reason, reasonTexts, plainWording)).toBe(sentence)
     expect(sentenceOf(reason, reasonsKo, plainWording)).toMatch(/[가-힣].*\.$/)

@@ -1,6 +1,6 @@
-import type { DoctorReport } from '../../inspect/proof.ts'
 import type { Finding } from '../../inspect/finding.ts'
 import { findingText } from '../../inspect/finding-texts.ts'
+import type { DoctorReport } from '../../inspect/proof.ts'
 import { type Command, defineCommand, type Invocation } from '../command.ts'
 import { loadKnownTypes } from '../load-known-types.ts'
 import { flag, text } from '../option-spec.ts'
@@ -50,7 +50,11 @@ function inWords(report: DoctorReport, { messages, formats }: Invocation<unknown
   return { ...report, findings }
 }
 
-const STYLES: Readonly<Record<Finding['severity'], Style>> = { ok: 'good', warning: 'warning', problem: 'bad' }
+const STYLES: Readonly<Record<Finding['severity'], Style>> = {
+  ok: 'good',
+  warning: 'warning',
+  problem: 'bad',
+}
 
 function printReport({ findings }: DoctorReport, { terminal, messages, formats }: Invocation<unknown>): void {
   const { severities, checks, summary } = messages.proof.doctor

@@ -107,7 +107,10 @@ function columnsOf({ messages }: Invocation<unknown>): readonly Column[] {
   ]
 }
 
-function rowOf(proof: SubscriptionProof, { messages, formats, terminal }: Invocation<unknown>): readonly string[] {
+function rowOf(
+  proof: SubscriptionProof,
+  { messages, formats, terminal }: Invocation<unknown>,
+): readonly string[] {
   const state = messages.proof.verify.states[proof.state]
   const { counts } = proof
   return [
@@ -119,7 +122,10 @@ function rowOf(proof: SubscriptionProof, { messages, formats, terminal }: Invoca
   ]
 }
 
-function printExceptions(proof: SubscriptionProof, { terminal, messages, formats }: Invocation<unknown>): void {
+function printExceptions(
+  proof: SubscriptionProof,
+  { terminal, messages, formats }: Invocation<unknown>,
+): void {
   const { verify } = messages.proof
   const name = safeLine(proof.subscription)
   for (const kind of KINDS) {

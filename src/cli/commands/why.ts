@@ -1,6 +1,6 @@
+import type { SubscriptionReason, WhyReport } from '../../inspect/proof.ts'
 import type { Reason } from '../../inspect/reason.ts'
 import { sentenceOf } from '../../inspect/reason-texts.ts'
-import type { SubscriptionReason, WhyReport } from '../../inspect/proof.ts'
 import { type Command, defineCommand, type Invocation } from '../command.ts'
 import { requiredEventId } from '../option-spec.ts'
 import { redact } from '../text/redact.ts'
@@ -37,7 +37,11 @@ export const whyCommand: Command = defineCommand({
 function inWords(report: WhyReport, { messages, formats }: Invocation<unknown>): WhyReport {
   const subscriptions = report.subscriptions.map(({ subscription, reason }): SubscriptionReason => {
     const redacted = redactedReason(reason)
-    return { subscription, reason: redacted, sentence: sentenceOf(redacted, messages.proof.why.reasons, formats) }
+    return {
+      subscription,
+      reason: redacted,
+      sentence: sentenceOf(redacted, messages.proof.why.reasons, formats),
+    }
   })
   return { ...report, subscriptions }
 }

@@ -38,7 +38,8 @@ export const en: Messages = {
     commands: 'Commands:',
     options: 'Options:',
     commonOptions: 'Common options:',
-    exitCodes: 'Exit codes: 0 done, 1 failed, 2 called wrongly, 3 a fault was found, 130 or 143 ended by SIGINT or SIGTERM.',
+    exitCodes:
+      'Exit codes: 0 done, 1 failed, 2 called wrongly, 3 a fault was found, 130 or 143 ended by SIGINT or SIGTERM.',
   },
   errors: {
     title: (code) => `Error (${code}):`,

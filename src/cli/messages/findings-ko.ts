@@ -3,7 +3,12 @@ import type { XminHolder } from '../../store/doctor-facts.ts'
 
 const fine = (message: string): FindingText => ({ message, advice: null })
 
-const STATES = { missing: '설치되지 않음', behind: '너무 오래됨', ahead: '너무 새것', current: '최신' } as const
+const STATES = {
+  missing: '설치되지 않음',
+  behind: '너무 오래됨',
+  ahead: '너무 새것',
+  current: '최신',
+} as const
 const KINDS = { index: '인덱스', trigger: '트리거' } as const
 const PROBLEMS = { missing: '없습니다', invalid: '유효하지 않습니다', disabled: '꺼져 있습니다' } as const
 
@@ -26,7 +31,8 @@ export const findingsKo: FindingTexts = {
   SCHEMA_CURRENT: ({ version }) => fine(`테이블 버전이 ${version}로, 이 프로그램에 맞습니다.`),
   SCHEMA_NOT_CURRENT: ({ state, found, needed }) => ({
     message: `스키마 상태: ${STATES[state]}. ${found === null ? '버전 없음' : `버전 ${found}`}, 필요한 버전 ${needed}. 테이블이 필요한 검사는 하지 않았습니다.`,
-    advice: state === 'ahead' ? '여기의 commitpost 패키지를 업그레이드하십시오.' : '실행: commitpost migrate up',
+    advice:
+      state === 'ahead' ? '여기의 commitpost 패키지를 업그레이드하십시오.' : '실행: commitpost migrate up',
   }),
   SCHEMA_CHANGED: ({ steps }) => ({
     message: `적용된 뒤 내용이 바뀐 스키마 단계가 있습니다: ${steps.join(', ')}`,
@@ -52,7 +58,8 @@ export const findingsKo: FindingTexts = {
   TABLES_LEAN: () => fine('부풀어 오른 테이블이 없습니다.'),
   DEAD_TUPLES: ({ table, deadTuples, liveTuples, lastVacuum }, { count, time }) => ({
     message: `${table}에 죽은 행 ${count(deadTuples)}개, 산 행 ${count(liveTuples)}개가 있습니다. 마지막 vacuum: ${lastVacuum === null ? '없음' : time(lastVacuum)}`,
-    advice: '누가 정리를 막는지(xmin 검사) 확인한 뒤 vacuum 하십시오. 되풀이되면 autovacuum을 더 자주 돌리십시오.',
+    advice:
+      '누가 정리를 막는지(xmin 검사) 확인한 뒤 vacuum 하십시오. 되풀이되면 autovacuum을 더 자주 돌리십시오.',
   }),
   BLOAT: ({ table, bytes, wastedBytes }, wording) => ({
     message: `${table} ${megabytes(bytes, wording)} 가운데 약 ${megabytes(wastedBytes, wording)}이(가) 비어 있습니다(추정).`,
@@ -79,7 +86,8 @@ export const findingsKo: FindingTexts = {
   CLOCKS_AGREE: () => fine('이 장비와 데이터베이스의 시계가 맞습니다.'),
   CLOCK_SKEW: ({ skewMs }, { count }) => ({
     message: `이 장비와 데이터베이스의 시계가 ${count(Math.round(skewMs))} ms 이상 어긋납니다.`,
-    advice: '양쪽에 NTP를 설정하십시오. 점유는 데이터베이스 시계만 따르지만 로그와 이벤트의 시각은 그렇지 않습니다.',
+    advice:
+      '양쪽에 NTP를 설정하십시오. 점유는 데이터베이스 시계만 따르지만 로그와 이벤트의 시각은 그렇지 않습니다.',
   }),
   LEASES_SOUND: () => fine('만료된 채 남은 점유가 없습니다.'),
   LEASES_LAPSED: ({ subscription, count, seconds }, wording) => ({

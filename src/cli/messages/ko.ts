@@ -53,7 +53,8 @@ export const ko: Messages = {
     commands: '명령:',
     options: '옵션:',
     commonOptions: '공통 옵션:',
-    exitCodes: '종료 코드: 0 성공, 1 실패, 2 잘못된 사용법, 3 이상 발견, 130 또는 143은 SIGINT 또는 SIGTERM으로 종료.',
+    exitCodes:
+      '종료 코드: 0 성공, 1 실패, 2 잘못된 사용법, 3 이상 발견, 130 또는 143은 SIGINT 또는 SIGTERM으로 종료.',
   },
   errors: {
     title: (code) => `오류 (${code}):`,

@@ -4,7 +4,8 @@ import type { ProofMessages } from './proof.ts'
 
 const BROKEN = {
   changed: 'its columns do not give the hash it carries: it was changed',
-  unlinked: 'it does not carry the hash of the entry before it: that one was replaced, or this one put in its place',
+  unlinked:
+    'it does not carry the hash of the entry before it: that one was replaced, or this one put in its place',
   missing: 'it is not there, and later ones are',
   'cut-off': 'it and all after it are not there',
   added: 'it was added behind the end of the chain',
@@ -23,7 +24,8 @@ export const proofEn: ProofMessages = {
       archived: '+ ARCHIVED',
     },
     exceptions: {
-      missing: (subscription, count) => `${subscription}: events that it is meant to have and has not: ${count}`,
+      missing: (subscription, count) =>
+        `${subscription}: events that it is meant to have and has not: ${count}`,
       surplus: (subscription, count) =>
         `${subscription}: deliveries without an event, or of one that it is not meant to have: ${count}`,
       impossible: (subscription, count) =>

@@ -25,7 +25,8 @@ export const proofKo: ProofMessages = {
     exceptions: {
       missing: (subscription, count) => `${subscription}: 있어야 하는데 전달이 없는 이벤트 ${count}건`,
       surplus: (subscription, count) => `${subscription}: 이벤트가 없거나 받을 이벤트가 아닌 전달 ${count}건`,
-      impossible: (subscription, count) => `${subscription}: 정상적으로는 있을 수 없는 상태의 전달 ${count}건`,
+      impossible: (subscription, count) =>
+        `${subscription}: 정상적으로는 있을 수 없는 상태의 전달 ${count}건`,
     },
     notAllNamed: (count) => `… 그 밖에 ${count}건. --limit 옵션으로 더 볼 수 있습니다`,
     awaited: (subscription, count) =>

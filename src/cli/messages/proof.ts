@@ -28,7 +28,13 @@ export interface VerifyMessages {
 
 /** `why`. */
 export interface WhyMessages {
-  readonly event: (eventId: string, eventType: string, stream: string, aggregate: string, at: string) => string
+  readonly event: (
+    eventId: string,
+    eventType: string,
+    stream: string,
+    aggregate: string,
+    at: string,
+  ) => string
   readonly unknown: (eventId: string) => string
   /** A dead letter that outlived its event. */
   readonly letterRemains: (id: string, subscription: string, failedAt: string) => string

@@ -42,6 +42,8 @@ function errorOf(code: string | null, message: string | null): string {
 
 function holderOf({ pid, name, seconds }: OpenTransaction, { age }: Wording): string {
   const who =
-    pid === null ? `준비된 트랜잭션 "${name}"` : `프로세스 ${pid}${name === null ? '' : `("${name}")`}의 트랜잭션`
+    pid === null
+      ? `준비된 트랜잭션 "${name}"`
+      : `프로세스 ${pid}${name === null ? '' : `("${name}")`}의 트랜잭션`
   return seconds === null ? who : `${age(seconds)} 동안 열린 ${who}`
 }

@@ -30,14 +30,16 @@ export async function subscriptionFacts(
   leaseSeconds: number,
 ): Promise<readonly SubscriptionFacts[]> {
   const rows = await rawQuery(client, factsSql(schema), [leaseSeconds])
-  return rows.map(([name, pausedBy = null, pausedAt = null, joining, live, pending, lapsed, seconds = null]) => ({
-    subscription: name as string,
-    pausedBy,
-    pausedAt: pausedAt === null ? null : dateOf(pausedAt),
-    joining: joining === 't',
-    hasLiveWorker: live === 't',
-    hasPending: pending === 't',
-    lapsedLeases: Number(lapsed),
-    lapsedSeconds: seconds === null ? null : Number(seconds),
-  }))
+  return rows.map(
+    ([name, pausedBy = null, pausedAt = null, joining, live, pending, lapsed, seconds = null]) => ({
+      subscription: name as string,
+      pausedBy,
+      pausedAt: pausedAt === null ? null : dateOf(pausedAt),
+      joining: joining === 't',
+      hasLiveWorker: live === 't',
+      hasPending: pending === 't',
+      lapsedLeases: Number(lapsed),
+      lapsedSeconds: seconds === null ? null : Number(seconds),
+    }),
+  )
 }

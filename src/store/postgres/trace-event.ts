@@ -64,7 +64,8 @@ function toSubscriptionTrace(row: RawRow): SubscriptionTrace {
     matches: row[6] === 't',
     started: row[7] === 't',
     delivery: delivery[0] === null ? null : toDelivery(delivery),
-    behind: behind[0] === null ? null : { eventId: behind[0] as string, status: behind[1] as Blocker['status'] },
+    behind:
+      behind[0] === null ? null : { eventId: behind[0] as string, status: behind[1] as Blocker['status'] },
     replacedBy: row[22] ?? null,
     letter: letter[0] === null ? null : toLetter(letter),
   }

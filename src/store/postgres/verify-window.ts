@@ -44,7 +44,8 @@ async function edge(
   const from = since?.getTime() ?? Number.NEGATIVE_INFINITY
   const to = until?.getTime() ?? Number.POSITIVE_INFINITY
   for (const reachMs of REACHES_MS) {
-    const bounds = which === 'first' ? [from, Math.min(to, from + reachMs)] : [Math.max(from, to - reachMs), to]
+    const bounds =
+      which === 'first' ? [from, Math.min(to, from + reachMs)] : [Math.max(from, to - reachMs), to]
     const [row] = await rawQuery(client, edgeSql(schema), bounds.map(timeText))
     const found = row?.[which === 'first' ? 0 : 1] ?? null
     if (found !== null) return found

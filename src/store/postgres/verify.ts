@@ -104,7 +104,11 @@ function withLetters(comparison: Comparison, disagreeing: readonly string[], mos
   return { ...comparison, impossible }
 }
 
-function proofOf({ name, state }: Asked, { counts }: DeliveryDigest, comparison: Comparison): SubscriptionProof {
+function proofOf(
+  { name, state }: Asked,
+  { counts }: DeliveryDigest,
+  comparison: Comparison,
+): SubscriptionProof {
   const { missing, surplus, impossible } = comparison
   return {
     subscription: name,

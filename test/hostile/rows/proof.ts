@@ -49,7 +49,9 @@ export const proofs: Group = {
     proof("doctor({ eventTypes: 'A' })", 'eventTypes must be a list of stored types, but is "A"', (of) =>
       of.doctor({ eventTypes: wrong('A') }),
     ),
-    proof('doctor({ clockSkew: 5 })', 'did you mean "clockSkewMs"?', (of) => of.doctor(wrong({ clockSkew: 5 }))),
+    proof('doctor({ clockSkew: 5 })', 'did you mean "clockSkewMs"?', (of) =>
+      of.doctor(wrong({ clockSkew: 5 })),
+    ),
     refused(
       'proof.verify() on a schema that nobody migrated',
       'SCHEMA_MISSING',

@@ -8,8 +8,15 @@ import { postgresStore } from '../../../src/store/postgres/postgres-store.ts'
 import { createTestDatabase } from '../../support/database.ts'
 import { eventually } from '../../support/program.ts'
 import { beat, claim, join } from '../contract/helpers.ts'
+import {
+  createProofDatabase,
+  type ProofDatabase,
+  proofOn,
+  publish,
+  sabotage,
+  settle,
+} from './proof-fixtures.ts'
 import { createRolesDatabase } from './role-fixtures.ts'
-import { createProofDatabase, type ProofDatabase, proofOn, publish, sabotage, settle } from './proof-fixtures.ts'
 
 let db: ProofDatabase
 
@@ -67,7 +74,9 @@ describe('the doctor', () => {
     await db.pool.query(`update outbox_migration set checksum = 'edited' where version = 1`)
     expect(await found('SCHEMA_CHANGED')).toMatchObject([firing('warning', { steps: ['core'] })])
     await db.pool.query('delete from outbox_migration where version > 1')
-    expect(await found('SCHEMA_NOT_CURRENT')).toMatchObject([firing('problem', { state: 'behind', found: 1 })])
+    expect(await found('SCHEMA_NOT_CURRENT')).toMatchObject([
+      firing('problem', { state: 'behind', found: 1 }),
+    ])
   })
 
   test.each([
@@ -81,7 +90,12 @@ describe('the doctor', () => {
     ],
     ['drop trigger outbox_number on outbox_event', 'trigger', 'outbox_number', 'missing'],
     ['alter table outbox_event disable trigger outbox_fan_out', 'trigger', 'outbox_fan_out', 'disabled'],
-    ['alter table outbox_event enable replica trigger outbox_fan_out', 'trigger', 'outbox_fan_out', 'disabled'],
+    [
+      'alter table outbox_event enable replica trigger outbox_fan_out',
+      'trigger',
+      'outbox_fan_out',
+      'disabled',
+    ],
   ])('sees what is broken: %s', async (sql, kind, name, problem) => {
     expect(await found('OBJECT_BROKEN')).toEqual([])
     await db.pool.query(sql)
@@ -93,11 +107,17 @@ describe('the doctor', () => {
     const proof = proofOn(roles.pool, roles.schema)
     expect(await found('RIGHTS_SOUND', {}, proof)).toHaveLength(1)
     const viewer = `${roles.schema}_viewer`
-    await roles.pool.query(`grant select on outbox_event to public; grant delete on outbox_event to ${viewer}`)
+    await roles.pool.query(
+      `grant select on outbox_event to public; grant delete on outbox_event to ${viewer}`,
+    )
     await roles.pool.query(`grant execute on function outbox_forget(uuid[]) to public`)
     expect(await found('RIGHT_SURPLUS', {}, proof)).toMatchObject([
       firing('problem', { role: 'public', right: 'select', object: 'outbox_event' }),
-      firing('problem', { role: 'public', right: 'execute', object: expect.stringContaining('outbox_forget') }),
+      firing('problem', {
+        role: 'public',
+        right: 'execute',
+        object: expect.stringContaining('outbox_forget'),
+      }),
       firing('warning', { role: viewer, right: 'delete', object: 'outbox_event' }),
     ])
   })
@@ -118,13 +138,19 @@ describe('the doctor', () => {
   test('sees dead rows, bloat and a table that is never vacuumed', async () => {
     await join(db.worker)
     await publish(db, 5)
-    await db.pool.query('alter table outbox_delivery set (autovacuum_enabled = false); analyze outbox_delivery')
+    await db.pool.query(
+      'alter table outbox_delivery set (autovacuum_enabled = false); analyze outbox_delivery',
+    )
     const client = await db.pool.connect()
     await client.query('update outbox_delivery set updated_at = now()')
     client.release()
     expect(await found('AUTOVACUUM_OFF')).toMatchObject([firing('problem', { table: 'outbox_delivery' })])
     expect(await found('DEAD_TUPLES')).toEqual([])
-    await eventually('the server has counted', async () => (await found('DEAD_TUPLES', { deadTuples: 0 })).length > 0, 25_000)
+    await eventually(
+      'the server has counted',
+      async () => (await found('DEAD_TUPLES', { deadTuples: 0 })).length > 0,
+      25_000,
+    )
     const ofDeliveries = (findings: readonly Finding[]): readonly Finding[] =>
       findings.filter(({ facts }) => 'table' in facts && facts.table === 'outbox_delivery')
     expect(ofDeliveries(await found('DEAD_TUPLES', { deadTuples: 0 }))).toMatchObject([
@@ -180,7 +206,9 @@ describe('the doctor', () => {
     const sub = await join(db.worker)
     await publish(db, 3)
     await claim(db.worker, sub, 'gone', 2)
-    await db.pool.query(`update outbox_delivery set locked_until = now() - interval '10 minutes' where lease_token is not null`)
+    await db.pool.query(
+      `update outbox_delivery set locked_until = now() - interval '10 minutes' where lease_token is not null`,
+    )
     expect(await found('LEASES_LAPSED')).toMatchObject([
       firing('problem', { subscription: 'sub', count: 2, seconds: expect.any(Number) }),
     ])
@@ -218,9 +246,13 @@ describe('the doctor', () => {
     await beat(db.worker, sub, 'w', [])
     expect(await found('NO_WORKER')).toEqual([])
     await db.pool.query(`update outbox_worker set until = now() - interval '1 second'`)
-    expect(await found('NO_WORKER')).toMatchObject([firing('warning', { subscription: 'sub', hasPending: false })])
+    expect(await found('NO_WORKER')).toMatchObject([
+      firing('warning', { subscription: 'sub', hasPending: false }),
+    ])
     await publish(db, 1)
-    expect(await found('NO_WORKER')).toMatchObject([firing('problem', { subscription: 'sub', hasPending: true })])
+    expect(await found('NO_WORKER')).toMatchObject([
+      firing('problem', { subscription: 'sub', hasPending: true }),
+    ])
   })
 
   test('changes nothing, also where it finds the worst', async () => {

@@ -49,7 +49,9 @@ describe('L11 the chain of the operator log', () => {
   test('is the same whatever the settings of the session', async () => {
     await log()
     await inRolledBack(db, async (client) => {
-      await client.query(`set local timezone = 'Asia/Seoul'; set local datestyle = 'German'; set local bytea_output = 'escape'`)
+      await client.query(
+        `set local timezone = 'Asia/Seoul'; set local datestyle = 'German'; set local bytea_output = 'escape'`,
+      )
       const differing = `select count(*)::int from outbox_operator_log o where o.hash <> outbox_operator_hash(o)`
       expect(await one(client, differing)).toBe(0)
     })
@@ -66,13 +68,20 @@ describe('L11 the chain of the operator log', () => {
   ])('breaks where a superuser sets %s', async (change) => {
     await log()
     await sabotage(db, `update outbox_operator_log set ${change} where operator = 'park'`)
-    expect(await db.proof.audit()).toMatchObject({ holds: false, entries: 5, broken: { entry: '3', problem: 'changed' } })
+    expect(await db.proof.audit()).toMatchObject({
+      holds: false,
+      entries: 5,
+      broken: { entry: '3', problem: 'changed' },
+    })
   })
 
   test('breaks at the entry after one that was changed together with its hash', async () => {
     await log()
     await sabotage(db, `update outbox_operator_log set note = 'forged' where operator = 'lee'`)
-    await sabotage(db, `update outbox_operator_log o set hash = outbox_operator_hash(o) where operator = 'lee'`)
+    await sabotage(
+      db,
+      `update outbox_operator_log o set hash = outbox_operator_hash(o) where operator = 'lee'`,
+    )
     const id = await one(db.pool, `select id::text from outbox_operator_log where operator = 'park'`)
     expect(await db.proof.audit()).toMatchObject({ broken: { entry: '3', id, problem: 'unlinked' } })
   })
@@ -80,7 +89,10 @@ describe('L11 the chain of the operator log', () => {
   test('breaks where the last entry was changed together with its hash', async () => {
     await log()
     await sabotage(db, `update outbox_operator_log set note = 'forged' where operator = '정'`)
-    await sabotage(db, `update outbox_operator_log o set hash = outbox_operator_hash(o) where operator = '정'`)
+    await sabotage(
+      db,
+      `update outbox_operator_log o set hash = outbox_operator_hash(o) where operator = '정'`,
+    )
     expect(await db.proof.audit()).toMatchObject({ broken: { entry: '5', problem: 'changed' } })
   })
 
@@ -116,7 +128,10 @@ describe('L11 the chain of the operator log', () => {
       `insert into outbox_operator_log (operator, action, target, affected, entry, previous_hash, hash)
        select 'ghost', 'pause', '{}', 1, h.entries + 1, h.hash, '' from outbox_operator_log_head h`,
     )
-    await sabotage(db, `update outbox_operator_log o set hash = outbox_operator_hash(o) where operator = 'ghost'`)
+    await sabotage(
+      db,
+      `update outbox_operator_log o set hash = outbox_operator_hash(o) where operator = 'ghost'`,
+    )
     expect(await db.proof.audit()).toMatchObject({ entries: 6, broken: { entry: '6', problem: 'added' } })
   })
 

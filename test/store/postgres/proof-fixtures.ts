@@ -7,7 +7,13 @@ import { PostgresWorkerStore } from '../../../src/store/postgres/worker-store.ts
 import type { SubscriptionProof } from '../../../src/store/proof-store.ts'
 import type { RegisteredSubscription } from '../../../src/store/subscription-store.ts'
 import { claim, DONE, settled } from '../contract/helpers.ts'
-import { createOutboxDatabase, insertEvent, inTransaction, type OutboxDatabase, type PlainEvent } from './fixtures.ts'
+import {
+  createOutboxDatabase,
+  insertEvent,
+  inTransaction,
+  type OutboxDatabase,
+  type PlainEvent,
+} from './fixtures.ts'
 
 /** A migrated schema with what the proof needs: a worker to deliver, and the proof itself. */
 export interface ProofDatabase extends OutboxDatabase {
@@ -25,7 +31,10 @@ export async function createProofDatabase(): Promise<ProofDatabase> {
 export function proofOn(
   pool: pg.Pool,
   schema: string,
-  { clock = systemClock, types = null }: { readonly clock?: Clock; readonly types?: readonly string[] | null } = {},
+  {
+    clock = systemClock,
+    types = null,
+  }: { readonly clock?: Clock; readonly types?: readonly string[] | null } = {},
 ): Proof {
   return createProof(postgresStore({ pool, schema, clock }), () => types)
 }

@@ -30,5 +30,7 @@ test('an operator adds to the chain without any right on its end', async () => {
   await db.as.operator.query(
     `insert into outbox_operator_log (operator, action, target, affected) values ('kim', 'pause', '{}', 1)`,
   )
-  expect((await db.pool.query('select entries::int from outbox_operator_log_head')).rows).toEqual([{ entries: 1 }])
+  expect((await db.pool.query('select entries::int from outbox_operator_log_head')).rows).toEqual([
+    { entries: 1 },
+  ])
 })

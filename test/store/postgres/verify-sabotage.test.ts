@@ -53,7 +53,10 @@ describe('verify', () => {
 
   test('names the event whose delivery was deleted, and no other subscription suffers', async () => {
     await join(db.worker, { name: 'other', startFrom: 'beginning' })
-    await sabotage(db, 'delete from outbox_delivery where event_id = $1 and subscription_id = $2', [ids[4], sub.id])
+    await sabotage(db, 'delete from outbox_delivery where event_id = $1 and subscription_id = $2', [
+      ids[4],
+      sub.id,
+    ])
     const { holds, subscriptions } = await db.proof.verify()
     expect(holds).toBe(false)
     expect(subscriptions).toMatchObject([
@@ -122,7 +125,11 @@ describe('verify', () => {
     ['DONE as if it had never been tried', 0, `status = 'PENDING', processed_at = null`],
     ['PENDING as if it were done', 4, `status = 'DONE', processed_at = now()`],
     ['DEAD as if it were done, while its letter waits', 2, `status = 'DONE', processed_at = now()`],
-    ['DONE as if it were dead, without a letter', 1, `status = 'DEAD', processed_at = null, last_error_code = 'X'`],
+    [
+      'DONE as if it were dead, without a letter',
+      1,
+      `status = 'DEAD', processed_at = null, last_error_code = 'X'`,
+    ],
   ])('names a delivery whose status was changed with the triggers off: %s', async (_, index, change) => {
     await sabotage(db, `update outbox_delivery set ${change} where event_id = $1`, [ids[index]])
     expect(await proofOf(db)).toMatchObject({

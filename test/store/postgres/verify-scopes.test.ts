@@ -104,17 +104,20 @@ describe('what a subscription is meant to have', () => {
     expect(await proofOf(db)).toMatchObject({ holds: false, missing: { count: 1, eventIds: [eventId] } })
   })
 
-  test.each(['none', 'aggregate'] as const)('of one that was widened, order %s: the old part from the old time on, the new from the new', async (orderBy) => {
-    await join(db.worker, { orderBy, eventTypes: ['A'] })
-    const [oldA] = await publish(db, 1, { type: 'A' })
-    await publish(db, 1, { type: 'B' })
-    await join(db.worker, { orderBy, eventTypes: ['A', 'B'] })
-    const [newB] = await publish(db, 1, { type: 'B' })
-    expect(await proofOf(db)).toMatchObject({ matched: 2, holds: true })
-    await lose(oldA)
-    await lose(newB)
-    expect(await proofOf(db)).toMatchObject({ matched: 2, missing: { count: 2, eventIds: [oldA, newB] } })
-  })
+  test.each(['none', 'aggregate'] as const)(
+    'of one that was widened, order %s: the old part from the old time on, the new from the new',
+    async (orderBy) => {
+      await join(db.worker, { orderBy, eventTypes: ['A'] })
+      const [oldA] = await publish(db, 1, { type: 'A' })
+      await publish(db, 1, { type: 'B' })
+      await join(db.worker, { orderBy, eventTypes: ['A', 'B'] })
+      const [newB] = await publish(db, 1, { type: 'B' })
+      expect(await proofOf(db)).toMatchObject({ matched: 2, holds: true })
+      await lose(oldA)
+      await lose(newB)
+      expect(await proofOf(db)).toMatchObject({ matched: 2, missing: { count: 2, eventIds: [oldA, newB] } })
+    },
+  )
 
   test('ends with its retirement, and what was discarded is accounted for', async () => {
     const sub = await join(db.worker)

@@ -83,7 +83,11 @@ describe('why', () => {
     const [first, second] = await publish(db, 2)
     expect((await why(second))?.reason).toEqual({ kind: 'behind', eventId: first, status: 'PENDING' })
     await claimLanes(db.worker, sub, 'w', await takeLanes(db.worker, sub, 'w'), 1)
-    expect((await why(second))?.reason).toMatchObject({ kind: 'behind', eventId: first, status: 'PROCESSING' })
+    expect((await why(second))?.reason).toMatchObject({
+      kind: 'behind',
+      eventId: first,
+      status: 'PROCESSING',
+    })
     expect((await why(await insertEvent(db.pool, { aggregateId: 'other' })))?.reason.kind).toBe('ready')
   })
 
@@ -116,7 +120,12 @@ describe('why', () => {
     const [eventId] = await publish(db, 1)
     await settle(db, sub, 1, dead)
     const found = await why(eventId)
-    expect(found?.reason).toMatchObject({ kind: 'dead', deadLetter: '1', errorCode: 'BOOM', resolvedBy: null })
+    expect(found?.reason).toMatchObject({
+      kind: 'dead',
+      deadLetter: '1',
+      errorCode: 'BOOM',
+      resolvedBy: null,
+    })
     expect(found?.sentence).toBe('Failed for good: dead letter 1, BOOM: it failed. It waits for a person.')
     await db.pool.query(`select outbox_resolve(1, 'kim', 'by phone')`)
     expect((await why(eventId))?.reason).toMatchObject({ kind: 'dead', resolvedBy: 'kim' })
