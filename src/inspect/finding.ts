@@ -65,7 +65,7 @@ export interface FindingFacts {
 }
 
 /** A finding that says all by its code. */
-export type Nothing = Readonly<Record<never, never>>
+export type Nothing = object
 
 /** What a check found. Stable: programs may switch on it. */
 export type FindingCode = keyof FindingFacts

@@ -24,7 +24,7 @@ export interface ReasonFacts {
   readonly paused: { readonly by: string; readonly at: Date }
   /** The subscription gets nothing, or not this, before it has joined. */
   readonly joining: { readonly waitsFor: OpenTransaction | null }
-  readonly 'no-worker': Readonly<Record<never, never>>
+  readonly 'no-worker': object
   /** An earlier event of the same key has to end first. */
   readonly behind: Blocker
   /** It failed and is tried again at `at`. */
@@ -42,11 +42,11 @@ export interface ReasonFacts {
   /** For this subscription another event was put in its place: ask for that one. */
   readonly replaced: { readonly by: string }
   /** It ought to have a delivery and has none: see `verify`. */
-  readonly missing: Readonly<Record<never, never>>
+  readonly missing: object
   /** It was published before the subscription began. */
-  readonly 'before-start': Readonly<Record<never, never>>
+  readonly 'before-start': object
   /** The subscription does not take such events. */
-  readonly 'not-taken': Readonly<Record<never, never>>
+  readonly 'not-taken': object
 }
 
 /** The ways an event can stand with a subscription. */

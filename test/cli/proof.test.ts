@@ -89,7 +89,7 @@ describe('why', () => {
     expect(code).toBe(0)
     expect(stdout).toContain(`Event ${eventId}: OrderPlaced of order:7 in shop.order, published at `)
     expect(stdout).toMatch(
-      /^mailer {2}Failed for good: dead letter \d+, CARD_REFUSED: card refused, ask password=\*\*\*/m,
+      /^mailer {2}Failed for good: dead letter \d+, CARD_REFUSED: NonRetryableError: card refused, ask password=\*\*\*/m,
     )
     const json = await cli('why', eventId.toUpperCase(), '--json')
     expect(json.stdout).not.toContain('hunter2')

@@ -5,19 +5,14 @@ import type { StandIns } from './read-stand-ins.ts'
 import { impossible } from './verify-sql.ts'
 import type { PositionRange } from './verify-window.ts'
 
-// Every event with its delivery, one by one. `wants`: it must have one. `may_have`: it may, where nothing tells.
+// Every event, one by one. `wants`: it must have a delivery. `may_have`: it may have one, where nothing tells.
 //
 // An event whose id this server has not come to is of another one, from a restored backup: there only its time tells
 // whether it was written before the scope began. One that was written after that, whatever its id says, may have one too:
 // the scope itself may be from another server.
 // An event that had not ended when the subscription was retired may have one: its publisher may not have seen that,
 // unless its id is above the barrier that was taken afterwards.
-// What the sweep of a joining subscription has still to bring is told by the same bounds as in sweep-sql.ts.
-const compareSql = (schema: QuotedSchema): string => `
-  with asked as materialized (
-    select s.state = 'joining' as is_joining, s.start_from, s.joined_snapshot, s.swept_to, s.barrier,
-           pg_snapshot_xmax(pg_current_snapshot()) as next_xid
-      from ${schema}.outbox_subscription s where s.id = $3),
+const scopedEvents = (schema: QuotedSchema): string => `
   scoped as materialized (
     select e.event_id, e.id, e.xid, t.*
       from ${schema}.outbox_event e
@@ -39,7 +34,11 @@ const compareSql = (schema: QuotedSchema): string => `
                  as may_have) w
         where k.subscription_id = $3
           and ${schema}.outbox_matches(k.stream_like, k.event_types, e.stream, e.event_type)) t
-     where e.id between $1 and $2 and e.event_id <> all ($5::uuid[])),
+     where e.id between $1 and $2 and e.event_id <> all ($5::uuid[]))`
+
+// Each with its delivery, where there is one. What the sweep of a joining subscription has still to bring is told by the
+// same bounds as in sweep-sql.ts.
+const comparedRows = (schema: QuotedSchema): string => `
   compared as materialized (
     select coalesce(e.id, d.id) as id, coalesce(e.event_id, d.event_id) as event_id,
            coalesce(e.wants, false) as wants, coalesce(e.may_have, false) as may_have,
@@ -56,7 +55,13 @@ const compareSql = (schema: QuotedSchema): string => `
           from ${schema}.outbox_delivery d
           left join unnest($5::uuid[], $6::uuid[]) as v(event_id, original) on v.event_id = d.event_id
          where d.subscription_id = $3 and d.id between $1 and $2) d
-        on d.id = e.id and d.event_id = e.event_id),
+        on d.id = e.id and d.event_id = e.event_id)`
+
+const compareSql = (schema: QuotedSchema): string => `
+  with asked as materialized (
+    select s.state = 'joining' as is_joining, s.start_from, s.joined_snapshot, s.swept_to, s.barrier,
+           pg_snapshot_xmax(pg_current_snapshot()) as next_xid
+      from ${schema}.outbox_subscription s where s.id = $3),${scopedEvents(schema)},${comparedRows(schema)},
   judged as (
     select c.id, c.event_id,
            case when c.wants and not c.is_there then case when c.is_swept_for then 'awaited' else 'missing' end

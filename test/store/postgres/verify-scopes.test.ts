@@ -204,7 +204,9 @@ describe('what a subscription is meant to have', () => {
        update outbox_delivery d set event_id = s.event_id from stand_in s where d.subscription_id = ${sub.id}`,
     )
     expect((await db.proof.verify()).holds).toBe(false)
-    const standIn = await one(db.pool, 'select event_id from outbox_event where event_id <> $1', [original])
+    const standIn = await one<string>(db.pool, 'select event_id from outbox_event where event_id <> $1', [
+      original,
+    ])
     await db.pool.query(
       `create or replace view outbox_stand_in as
        select '${standIn}'::uuid as event_id, '${original}'::uuid as original, ${sub.id} as subscription_id`,
