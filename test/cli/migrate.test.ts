@@ -32,7 +32,8 @@ test('status, up, status again and up again, on a schema with a name that needs 
   const up = await migrate('up', '--json')
   expect(up.code).toBe(0)
   const { schemaVersion, applied } = JSON.parse(up.stdout) as { schemaVersion: number; applied: unknown[] }
-  expect(applied).toHaveLength(schemaVersion)
+  expect(applied[0]).toMatchObject({ version: 1 })
+  expect(applied.at(-1)).toMatchObject({ version: schemaVersion })
 
   const after = await migrate('status', '--json')
   expect(after.code).toBe(0)

@@ -180,7 +180,7 @@ describe('the status', () => {
     await db.pool.query('delete from outbox_migration where version = $1', [codeVersion])
     expect(await migrationStatus(db.pool, options)).toMatchObject({
       state: 'behind',
-      schemaVersion: codeVersion - 1,
+      schemaVersion: (await readMigrations()).at(-2)?.version,
       pending: [{ version: codeVersion }],
     })
 
@@ -215,7 +215,7 @@ describe('the printed script', () => {
     const [first] = all
     await db.pool.query(await migrationSql({ schema: db.schema }))
     const rest = await migrationSql({ schema: db.schema, from: first?.version as number })
-    expect(rest).not.toContain('create table')
+    expect(rest).not.toContain('.outbox_event (\n')
     expect(rest).toContain(all[1]?.checksum)
     expect(rest).not.toContain(first?.checksum)
     expect(await migrationSql({ schema: db.schema, from: await latest() })).not.toContain('insert into')
