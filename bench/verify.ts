@@ -59,16 +59,20 @@ async function loadDay({ pool }: BenchDatabase, start: Date): Promise<void> {
   client.release()
 }
 
-async function measure({ pool }: BenchDatabase, what: string, window: object): Promise<void> {
-  const { proof } = benchOutbox(pool)
+async function measure(database: BenchDatabase, what: string, window: object): Promise<void> {
+  const { proof } = benchOutbox(database.pool)
   const took: number[] = []
   for (let round = 0; round < rounds; round += 1) {
+    const cpuBefore = database.cpuMicros()
     const began = performance.now()
     const report = await proof.verify(window)
     took.push(performance.now() - began)
+    const cpuAfter = database.cpuMicros()
+    const cpu = cpuBefore === null || cpuAfter === null ? 'unknown' : `${(cpuAfter - cpuBefore) / 1_000} ms`
     if (!report.holds) throw new Error(`It does not hold: ${JSON.stringify(report)}`)
-    const matched = report.subscriptions.map((subscription) => subscription.matched)
-    print(`${what}, round ${round + 1}: ${(took.at(-1) ?? 0).toFixed(0)} ms, matched ${matched.join(', ')}`)
+    const matched = report.subscriptions.map((subscription) => subscription.matched).join(', ')
+    const ms = (took.at(-1) ?? 0).toFixed(0)
+    print(`${what}, round ${round + 1}: ${ms} ms, CPU of the server ${cpu}, matched ${matched}`)
   }
   const median = took.toSorted((one, other) => one - other)[Math.floor(rounds / 2)] ?? 0
   print(`${what}, median: ${median.toFixed(0)} ms`)
