@@ -71,11 +71,16 @@ export type { EventHeaders, JsonObject, JsonValue, NewEvent, OutboxEvent } from 
 export { maskEvent, maskPayload } from './event/mask-payload.ts'
 export type { EventKind, NameRule } from './event/names.ts'
 export { type StandardSchemaV1, unchecked } from './event/standard-schema.ts'
+export type { DoctorOptions } from './inspect/doctor-options.ts'
+export type { CheckName, Finding, FindingCode, FindingFacts, Severity } from './inspect/finding.ts'
 export {
   type PrometheusMetrics,
   type PrometheusMetricsOptions,
   prometheusMetrics,
 } from './inspect/prometheus-metrics.ts'
+export type { DoctorReport, Proof, SubscriptionReason, WhyReport } from './inspect/proof.ts'
+export type { Reason, ReasonFacts, ReasonKind } from './inspect/reason.ts'
+export type { VerifyOptions } from './inspect/verify-options.ts'
 export { logObserver } from './observe/log-observer.ts'
 export { jsonLineLogger, type Logger, silentLogger } from './observe/logger.ts'
 export type { Meter } from './observe/meter.ts'
@@ -145,6 +150,13 @@ export type {
   TableGauge,
 } from './store/gauge-store.ts'
 export type { SubscriptionStatus } from './store/inspect-store.ts'
+export type {
+  AuditReport,
+  BrokenLink,
+  ProofExceptions,
+  SubscriptionProof,
+  VerifyReport,
+} from './store/proof-store.ts'
 export type {
   MovedAside,
   RedriveCount,

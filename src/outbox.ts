@@ -11,6 +11,7 @@ import { createRedrive, type Redrive } from './dead-letter/redrive.ts'
 import { keyProblem } from './dead-letter/redrive-problems.ts'
 import type { Catalogue } from './event/catalogue.ts'
 import type { EventHeaders } from './event/event.ts'
+import { createProof, type Proof } from './inspect/proof.ts'
 import { LOGGER_METHODS, type Logger, silentLogger } from './observe/logger.ts'
 import type { Meter } from './observe/meter.ts'
 import { type Tracing, tracingProblem } from './observe/tracing.ts'
@@ -110,6 +111,8 @@ export interface Outbox<C extends Catalogue, Tx> extends EventBus<C, Tx> {
   readonly deadLetters: DeadLetters
   /** Delivers many of them again: plan, then apply. */
   readonly redrive: Redrive
+  /** The proof that nothing is lost: verify, doctor, why, and the audit of the operator log. */
+  readonly proof: Proof
   /** Runs the work between BEGIN and COMMIT on a client of the pool, and wakes the workers after the commit. */
   inTransaction<Pool extends TransactionPool, Result>(
     pool: Pool,
@@ -166,6 +169,7 @@ export function createOutbox<C extends Catalogue, Tx>(options: OutboxOptions<C, 
       maxPayloadBytes: options.maxPayloadBytes,
     }),
     redrive: createRedrive(store, clock),
+    proof: createProof(store, () => events.events.map(({ storedAs }) => storedAs)),
     inTransaction: (pool, work, given = {}) => inTransaction(pool, work, wakingAfterCommit(given, bell)),
     wake: () => bell.ring(),
     subscription: (name, given) => {

@@ -12,8 +12,11 @@ export type CliErrorCode =
   | 'DEMO_SCHEMA_EXISTS'
   | 'CANNOT_LISTEN'
 
-/** What a command ends with: 0 done, 1 failed, 2 called wrongly. A signal that ends it at once makes that 130 or 143. */
-export type ExitCode = 0 | 1 | 2
+/**
+ * What a command ends with: 0 done, 1 failed, 2 called wrongly, 3 done and a fault was found. A signal that ends it at
+ * once makes that 130 or 143.
+ */
+export type ExitCode = 0 | 1 | 2 | 3
 
 /** A failure the command line explains in the user's language. */
 export class CliError extends Error {

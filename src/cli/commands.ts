@@ -1,4 +1,5 @@
 import type { Command } from './command.ts'
+import { auditVerifyCommand } from './commands/audit-verify.ts'
 import { demoCommand } from './commands/demo.ts'
 import { dlqAmendCommand } from './commands/dlq-amend.ts'
 import { dlqBlockedCommand } from './commands/dlq-blocked.ts'
@@ -9,6 +10,7 @@ import { dlqPurgeCommand } from './commands/dlq-purge.ts'
 import { dlqResolveCommand } from './commands/dlq-resolve.ts'
 import { dlqRetryCommand } from './commands/dlq-retry.ts'
 import { dlqShowCommand } from './commands/dlq-show.ts'
+import { doctorCommand } from './commands/doctor.ts'
 import { metricsCommand } from './commands/metrics.ts'
 import { migrateSqlCommand } from './commands/migrate-sql.ts'
 import { migrateStatusCommand } from './commands/migrate-status.ts'
@@ -23,7 +25,9 @@ import { redriveStatusCommand } from './commands/redrive-status.ts'
 import { retireCommand } from './commands/retire.ts'
 import { rolesSqlCommand } from './commands/roles-sql.ts'
 import { statusCommand } from './commands/status.ts'
+import { verifyCommand } from './commands/verify.ts'
 import { versionCommand } from './commands/version.ts'
+import { whyCommand } from './commands/why.ts'
 import { workerCommand } from './commands/worker.ts'
 
 /** Every command of the program, in the order the help lists them. */
@@ -37,6 +41,10 @@ export const COMMANDS: readonly Command[] = [
   monitorCommand,
   statusCommand,
   metricsCommand,
+  verifyCommand,
+  whyCommand,
+  doctorCommand,
+  auditVerifyCommand,
   dlqListCommand,
   dlqGroupCommand,
   dlqBlockedCommand,

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { createDeadLetters } from '../dead-letter/dead-letters.ts'
 import { moveKeyAside } from '../dead-letter/move-aside.ts'
 import { createRedrive } from '../dead-letter/redrive.ts'
+import { createProof } from '../inspect/proof.ts'
 import { systemClock } from '../runtime/clock.ts'
 import { SchemaMissingError, SchemaVersionError } from '../runtime/errors.ts'
 import { migrateUp } from '../store/postgres/migrate.ts'
@@ -34,6 +35,7 @@ async function openDatabase({ url, schema }: DatabaseTarget): Promise<Database> 
     moveAside: (subscription, key, act) => moveKeyAside(store, systemClock, subscription, key, act),
     figures,
     gauges: store,
+    proof: createProof(store, () => null),
     migrateUp: () => migrateUp(pool, { schema }),
     compareMigrations,
     assertReady: async () => {

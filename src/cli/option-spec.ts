@@ -1,5 +1,6 @@
 import { systemClock } from '../runtime/clock.ts'
 import { parseDuration } from '../runtime/duration.ts'
+import { isUuid } from '../runtime/ids.ts'
 import type { Localized } from './language.ts'
 import type { Messages } from './messages/messages.ts'
 
@@ -162,5 +163,19 @@ export function requiredDuration(placeholder: string, summary: Localized): Optio
       given === undefined
         ? { ok: false, problem: messages.usage.isRequired(name, summary) }
         : (read(given, name, messages) as Reading<number>),
+  }
+}
+
+/** The id of an event, without which the command cannot run. */
+export function requiredEventId(placeholder: string, summary: Localized): OptionSpec<string> {
+  return {
+    placeholder,
+    summary,
+    read: (given, name, messages) => {
+      if (given === undefined) return { ok: false, problem: messages.usage.isRequired(name, summary) }
+      return isUuid(given)
+        ? { ok: true, value: given }
+        : { ok: false, problem: messages.usage.mustBeEventId(name, given) }
+    },
   }
 }

@@ -1,6 +1,7 @@
 import type { DeadLetters, OperatorAct } from '../dead-letter/dead-letters.ts'
 import type { Redrive } from '../dead-letter/redrive.ts'
 import type { Catalogue } from '../event/catalogue.ts'
+import type { Proof } from '../inspect/proof.ts'
 import type { AlertStore } from '../store/alert-store.ts'
 import type { GaugeStore } from '../store/gauge-store.ts'
 import type { MovedAside } from '../store/redrive-store.ts'
@@ -53,6 +54,7 @@ export interface Database extends AsyncDisposable {
   moveAside(subscription: string, orderingKey: string, act: OperatorAct): Promise<MovedAside>
   readonly figures: Pick<AlertStore, 'readFigures' | 'readOpenLetters'>
   readonly gauges: GaugeStore
+  readonly proof: Proof
   migrateUp(): Promise<MigrationReport>
   compareMigrations(): Promise<MigrationComparison>
   /** @throws SchemaMissingError or SchemaVersionError when the tables are missing or of another version. */

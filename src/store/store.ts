@@ -3,6 +3,7 @@ import type { DeadLetterStore } from './dead-letter-store.ts'
 import type { GaugeStore } from './gauge-store.ts'
 import type { InboxStore } from './inbox-store.ts'
 import type { InspectStore } from './inspect-store.ts'
+import type { ProofStore } from './proof-store.ts'
 import type { PublishStore } from './publish-store.ts'
 import type { LaneStore, QueueStore } from './queue-store.ts'
 import type { PolicyStore, RedriveStore } from './redrive-store.ts'
@@ -38,7 +39,8 @@ export interface OutboxStore<Tx>
     DeadLetterStore,
     RedriveStore,
     InspectStore,
-    GaugeStore {
+    GaugeStore,
+    ProofStore {
   /** Opens the connections of one worker. */
   openWorker(): WorkerStore
   /** Opens the connections of one monitor. */

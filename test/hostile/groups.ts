@@ -10,6 +10,7 @@ import { metrics } from './rows/metrics.ts'
 import { operators } from './rows/operators.ts'
 import { outboxes, subscriptions, workers } from './rows/options.ts'
 import { payloads } from './rows/payloads.ts'
+import { proofs } from './rows/proof.ts'
 import { redrives } from './rows/redrive.ts'
 import { identifiers, inserts } from './rows/sql.ts'
 import { thrown } from './rows/thrown.ts'
@@ -35,6 +36,7 @@ export const groups: readonly Group[] = [
   redrives,
   alerts,
   metrics,
+  proofs,
   identifiers,
   inserts,
   deliveries,

@@ -118,6 +118,8 @@ const TABLES = [
   'outbox_worker',
   'outbox_dead_letter',
   'outbox_operator_log',
+  'outbox_operator_log_head',
+  'outbox_scope',
   'outbox_unmatched',
   'outbox_inbox',
   'outbox_sequence',

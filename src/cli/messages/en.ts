@@ -1,5 +1,6 @@
 import { careEn } from './care-en.ts'
 import type { Messages } from './messages.ts'
+import { proofEn } from './proof-en.ts'
 import { redriveEn } from './redrive.ts'
 
 /** English. */
@@ -20,6 +21,10 @@ export const en: Messages = {
       `${name} must be a whole number from ${least} to ${most}, not "${given}".`,
     mustBeRowNumber: (name, given) => `${name} must be a number as the list shows it, not "${given}".`,
     mustBeDuration: (name, given) => `${name} must be a length of time such as 20s or 5m, not "${given}".`,
+    mustBeTime: (name, given) =>
+      `${name} must be a time such as 2026-01-31, 2026-01-31T12:00Z or 24h (ago), not "${given}".`,
+    mustBeLater: (name, than) => `${name} must be later than ${than}.`,
+    mustBeEventId: (name, given) => `${name} must be the id of an event (a UUID), not "${given}".`,
     mustBeRate: (name, most, given) =>
       `${name} must be a number per second such as 50/s, at most ${most}, not "${given}".`,
     mustBeOneOf: (name, choices, given) => `${name} must be ${choices.join(' or ')}, not "${given}".`,
@@ -35,7 +40,8 @@ export const en: Messages = {
     commands: 'Commands:',
     options: 'Options:',
     commonOptions: 'Common options:',
-    exitCodes: 'Exit codes: 0 done, 1 failed, 2 called wrongly, 130 or 143 ended by SIGINT or SIGTERM.',
+    exitCodes:
+      'Exit codes: 0 done, 1 failed, 2 called wrongly, 3 a fault was found, 130 or 143 ended by SIGINT or SIGTERM.',
   },
   errors: {
     title: (code) => `Error (${code}):`,
@@ -157,6 +163,7 @@ export const en: Messages = {
   },
   care: careEn,
   redrive: redriveEn,
+  proof: proofEn,
   worker: {
     started: (subscriptions, config) => `Worker started with ${config}: ${subscriptions.join(', ')}`,
     stopping: (signal) =>

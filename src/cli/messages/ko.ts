@@ -1,6 +1,7 @@
 import type { CommitpostErrorCode } from '../../runtime/errors.ts'
 import { careKo } from './care-ko.ts'
 import type { Messages } from './messages.ts'
+import { proofKo } from './proof-ko.ts'
 import { redriveKo } from './redrive.ts'
 
 /** The library's own messages are English: these say the essence first. */
@@ -33,6 +34,10 @@ export const ko: Messages = {
       `${name} 값은 ${least}부터 ${most}까지의 정수여야 합니다. 입력한 값: "${given}"`,
     mustBeRowNumber: (name, given) => `${name} 값은 목록에 표시된 번호여야 합니다. 입력한 값: "${given}"`,
     mustBeDuration: (name, given) => `${name} 값은 20s, 5m 같은 시간이어야 합니다. 입력한 값: "${given}"`,
+    mustBeTime: (name, given) =>
+      `${name} 값은 2026-01-31, 2026-01-31T12:00Z 같은 시각이나 24h(24시간 전) 같은 기간이어야 합니다. 입력한 값: "${given}"`,
+    mustBeLater: (name, than) => `${name} 값은 ${than} 값보다 나중이어야 합니다.`,
+    mustBeEventId: (name, given) => `${name} 값은 이벤트 ID(UUID)여야 합니다. 입력한 값: "${given}"`,
     mustBeRate: (name, most, given) =>
       `${name} 값은 50/s 같은 초당 횟수이며 ${most} 이하여야 합니다. 입력한 값: "${given}"`,
     mustBeOneOf: (name, choices, given) =>
@@ -50,7 +55,8 @@ export const ko: Messages = {
     commands: '명령:',
     options: '옵션:',
     commonOptions: '공통 옵션:',
-    exitCodes: '종료 코드: 0 성공, 1 실패, 2 잘못된 사용법, 130 또는 143은 SIGINT 또는 SIGTERM으로 종료.',
+    exitCodes:
+      '종료 코드: 0 성공, 1 실패, 2 잘못된 사용법, 3 이상 발견, 130 또는 143은 SIGINT 또는 SIGTERM으로 종료.',
   },
   errors: {
     title: (code) => `오류 (${code}):`,
@@ -172,6 +178,7 @@ export const ko: Messages = {
   },
   care: careKo,
   redrive: redriveKo,
+  proof: proofKo,
   worker: {
     started: (subscriptions, config) => `워커를 시작했습니다 (${config}): ${subscriptions.join(', ')}`,
     stopping: (signal) =>

@@ -2,6 +2,7 @@ import type { CommitpostErrorCode } from '../../runtime/errors.ts'
 import type { DeadLetter } from '../../store/dead-letter-store.ts'
 import type { Localized } from '../language.ts'
 import type { CareMessages } from './care-messages.ts'
+import type { ProofMessages } from './proof.ts'
 import type { RedriveMessages } from './redrive.ts'
 
 /** Everything the program says. Each language has all of it: a sentence left out does not compile. */
@@ -14,6 +15,7 @@ export interface Messages {
   readonly deadLetters: DeadLetterMessages
   readonly care: CareMessages
   readonly redrive: RedriveMessages
+  readonly proof: ProofMessages
   readonly worker: WorkerMessages
   readonly monitor: MonitorMessages
   readonly metrics: MetricsMessages
@@ -31,6 +33,9 @@ export interface UsageMessages {
   readonly mustBeWholeNumber: (name: string, least: number, most: number, given: string) => string
   readonly mustBeRowNumber: (name: string, given: string) => string
   readonly mustBeDuration: (name: string, given: string) => string
+  readonly mustBeTime: (name: string, given: string) => string
+  readonly mustBeLater: (name: string, than: string) => string
+  readonly mustBeEventId: (name: string, given: string) => string
   readonly mustBeRate: (name: string, most: number, given: string) => string
   readonly mustBeOneOf: (name: string, choices: readonly string[], given: string) => string
   readonly surplus: (text: string) => string

@@ -20,8 +20,11 @@ import type {
   DeadLetterQuery,
   PurgeRequest,
 } from '../dead-letter-store.ts'
+import type { DoctorFacts, DoctorLimits } from '../doctor-facts.ts'
+import type { EventTrace } from '../event-trace.ts'
 import type { GaugeLimits, Gauges } from '../gauge-store.ts'
 import type { SubscriptionStatus } from '../inspect-store.ts'
+import type { AuditReport, VerifyReport, VerifyRequest } from '../proof-store.ts'
 import type { OnDuplicate } from '../publish-store.ts'
 import type {
   MovedAside,
@@ -44,6 +47,7 @@ import { closeDeadLetter, type DeadLetterAct } from './close-dead-letter.ts'
 import { completeInTransaction } from './complete-in-transaction.ts'
 import { countDeadLetters } from './count-dead-letters.ts'
 import { countEvents } from './count-events.ts'
+import { doctorFacts } from './doctor-facts.ts'
 import { explained } from './explained.ts'
 import { findDeadLetter } from './find-dead-letter.ts'
 import { groupDeadLetters } from './group-dead-letters.ts'
@@ -61,6 +65,9 @@ import { retire } from './retire.ts'
 import { setPaused } from './set-paused.ts'
 import { siblingPool } from './sibling-pool.ts'
 import { subscriptionStatuses } from './subscription-statuses.ts'
+import { traceEvent } from './trace-event.ts'
+import { verify } from './verify.ts'
+import { verifyOperatorLog } from './verify-operator-log.ts'
 import { notify } from './wake-channel.ts'
 import { PostgresWorkerStore } from './worker-store.ts'
 
@@ -238,6 +245,22 @@ class PostgresStore implements OutboxStore<Transaction> {
 
   retireSubscription(name: string, request: RetireRequest): Promise<RetireReport> {
     return this.#ask('retire', () => retire(this.#pool, this.#schema, name, request))
+  }
+
+  verify(request: VerifyRequest): Promise<VerifyReport> {
+    return this.#ask('verify', () => verify(this.#pool, this.#schema, request))
+  }
+
+  doctorFacts(limits: DoctorLimits): Promise<DoctorFacts> {
+    return this.#ask('doctor', () => doctorFacts(this.#pool, this.#schema, this.#clock, limits))
+  }
+
+  traceEvent(eventId: string): Promise<EventTrace> {
+    return this.#ask('why', () => traceEvent(this.#pool, this.#schema, eventId))
+  }
+
+  verifyOperatorLog(): Promise<AuditReport> {
+    return this.#ask('audit', () => verifyOperatorLog(this.#pool, this.#schema))
   }
 
   notifyWorkers(): Promise<void> {

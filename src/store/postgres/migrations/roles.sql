@@ -24,7 +24,8 @@ revoke all on
   {schema}.outbox_event, {schema}.outbox_sequence, {schema}.outbox_subscription, {schema}.outbox_delivery,
   {schema}.outbox_lane, {schema}.outbox_worker, {schema}.outbox_dead_letter, {schema}.outbox_operator_log,
   {schema}.outbox_unmatched, {schema}.outbox_inbox, {schema}.outbox_amendment, {schema}.outbox_redrive_plan,
-  {schema}.outbox_redrive_item, {schema}.outbox_migration, {schema}.outbox_alarm, {schema}.outbox_monitor
+  {schema}.outbox_redrive_item, {schema}.outbox_migration, {schema}.outbox_alarm, {schema}.outbox_monitor,
+  {schema}.outbox_scope, {schema}.outbox_operator_log_head, {schema}.outbox_stand_in
   from public, {publisher}, {worker}, {operator}, {viewer};
 revoke all on sequence
   {schema}.outbox_event_id_seq, {schema}.outbox_registry_xid, {schema}.outbox_lease_token
@@ -53,7 +54,9 @@ revoke all on function
   {schema}.outbox_next_redrive(bigint, integer, text, boolean), {schema}.outbox_judge_redrive(bigint),
   {schema}.outbox_redrive_fate({schema}.outbox_redrive_item), {schema}.outbox_drive_next(bigint, text, text, integer),
   {schema}.outbox_step_redrive(bigint, text, text), {schema}.outbox_cancel_redrive(bigint, text, text),
-  {schema}.outbox_redrive_by_policy(integer, text, text[], text[], double precision, double precision, integer)
+  {schema}.outbox_redrive_by_policy(integer, text, text[], text[], double precision, double precision, integer),
+  {schema}.outbox_lock_registry(), {schema}.outbox_require_operator(text), {schema}.outbox_keep_scope(),
+  {schema}.outbox_chain(), {schema}.outbox_operator_hash({schema}.outbox_operator_log)
   from public, {publisher}, {worker}, {operator}, {viewer};
 
 grant usage on schema {schema} to {publisher}, {worker}, {operator}, {viewer};
@@ -114,7 +117,12 @@ grant select on
   {schema}.outbox_event, {schema}.outbox_sequence, {schema}.outbox_subscription, {schema}.outbox_delivery,
   {schema}.outbox_lane, {schema}.outbox_worker, {schema}.outbox_dead_letter, {schema}.outbox_operator_log,
   {schema}.outbox_unmatched, {schema}.outbox_inbox, {schema}.outbox_amendment, {schema}.outbox_redrive_plan,
-  {schema}.outbox_redrive_item, {schema}.outbox_migration, {schema}.outbox_alarm, {schema}.outbox_monitor
+  {schema}.outbox_redrive_item, {schema}.outbox_migration, {schema}.outbox_alarm, {schema}.outbox_monitor,
+  {schema}.outbox_scope, {schema}.outbox_operator_log_head, {schema}.outbox_stand_in
+  to {viewer}, {operator};
+grant execute on function
+  {schema}.outbox_matches(text[], text[], text, text),
+  {schema}.outbox_operator_hash({schema}.outbox_operator_log)
   to {viewer}, {operator};
 grant execute on function {schema}.outbox_error_pattern(text) to {viewer}, {operator};
 grant select on sequence

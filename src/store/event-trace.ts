@@ -1,0 +1,77 @@
+import type { OpenTransaction } from '../delivery/open-transaction.ts'
+
+/** What an event is, without what it carries. */
+export interface TracedEvent {
+  readonly position: string
+  readonly stream: string
+  readonly eventType: string
+  readonly aggregateType: string
+  readonly aggregateId: string
+  readonly createdAt: Date
+}
+
+/** Another delivery of the same key that has to end first. */
+export interface Blocker {
+  readonly eventId: string
+  readonly status: 'PENDING' | 'PROCESSING' | 'DEAD'
+}
+
+/** How a delivery stands, as the database has it. */
+export interface TracedDelivery {
+  readonly status: 'PENDING' | 'PROCESSING' | 'DONE' | 'DEAD'
+  readonly attempts: number
+  readonly maxAttempts: number
+  readonly suspect: boolean
+  /** When it may be tried again; null where it may be at once, or waits behind another. */
+  readonly nextRetryAt: Date | null
+  /** True while that time has not come, by the database's clock. */
+  readonly isRetryAhead: boolean
+  readonly lockedBy: string | null
+  readonly lockedUntil: Date | null
+  /** True for a lease that has lapsed, by the database's clock. */
+  readonly isLapsed: boolean
+  readonly errorCode: string | null
+  readonly errorMessage: string | null
+  readonly processedAt: Date | null
+}
+
+/** A dead letter of the event. */
+export interface TracedLetter {
+  readonly id: string
+  readonly failedAt: Date
+  readonly resolved: boolean
+  readonly resolvedBy: string | null
+}
+
+/** One subscription on the way of an event. */
+export interface SubscriptionTrace {
+  readonly subscription: string
+  readonly state: 'joining' | 'active' | 'retired'
+  /** False for one that is joining in order and gets nothing before it has joined. */
+  readonly isServed: boolean
+  readonly pausedBy: string | null
+  readonly pausedAt: Date | null
+  readonly hasLiveWorker: boolean
+  /** Whether it takes events of this stream and type. */
+  readonly matches: boolean
+  /** Whether the event was written after it began, or is among what it began with. */
+  readonly started: boolean
+  readonly delivery: TracedDelivery | null
+  /** The first delivery of the same key that stands before it, as far as was looked. */
+  readonly behind: Blocker | null
+  /** The event that was put in its place for this subscription. */
+  readonly replacedBy: string | null
+  /** The newest dead letter. */
+  readonly letter: TracedLetter | null
+}
+
+/** All that is known of an event's way. */
+export interface EventTrace {
+  /** Null where there is no such event, or none that is committed. */
+  readonly event: TracedEvent | null
+  readonly subscriptions: readonly SubscriptionTrace[]
+  /** Dead letters that outlived their event, by subscription. */
+  readonly letters: readonly (TracedLetter & { readonly subscription: string })[]
+  /** While a subscription is joining: the oldest transaction that it waits for. */
+  readonly waitsFor: OpenTransaction | null
+}

@@ -1,0 +1,45 @@
+import type { SubscriptionFacts } from '../doctor-facts.ts'
+import { type PgClient, rawQuery } from './client.ts'
+import type { QuotedSchema } from './identifiers.ts'
+import { dateOf, timeColumn } from './time-column.ts'
+
+// In words that the partial indexes answer, and never the whole table.
+const factsSql = (schema: QuotedSchema): string => `
+  select s.name, s.paused_by, ${timeColumn('s.paused_at')}, s.state = 'joining',
+         exists (select 1 from ${schema}.outbox_worker w
+                  where w.until > clock_timestamp() and w.subscription_ids @> array[s.id]),
+         exists (select 1 from ${schema}.outbox_delivery d
+                  where d.subscription_id = s.id and d.status = 'PENDING' and not d.held)
+           or exists (select 1 from ${schema}.outbox_delivery d
+                       where d.subscription_id = s.id and d.status = 'PENDING' and d.held and not d.suspect)
+           or exists (select 1 from ${schema}.outbox_delivery d
+                       where d.subscription_id = s.id and d.status = 'PENDING' and d.suspect),
+         l.count, extract(epoch from clock_timestamp() - l.oldest)::float8
+    from ${schema}.outbox_subscription s
+    left join lateral (
+      select count(*) as count, min(d.locked_until) as oldest from ${schema}.outbox_delivery d
+       where d.subscription_id = s.id and d.status = 'PROCESSING'
+         and d.locked_until < clock_timestamp() - $1 * interval '1 second') l on true
+   where s.state <> 'retired'
+   order by s.name`
+
+/** How the subscriptions that are not retired stand. */
+export async function subscriptionFacts(
+  client: PgClient,
+  schema: QuotedSchema,
+  leaseSeconds: number,
+): Promise<readonly SubscriptionFacts[]> {
+  const rows = await rawQuery(client, factsSql(schema), [leaseSeconds])
+  return rows.map(
+    ([name, pausedBy = null, pausedAt = null, joining, live, pending, lapsed, seconds = null]) => ({
+      subscription: name as string,
+      pausedBy,
+      pausedAt: pausedAt === null ? null : dateOf(pausedAt),
+      joining: joining === 't',
+      hasLiveWorker: live === 't',
+      hasPending: pending === 't',
+      lapsedLeases: Number(lapsed),
+      lapsedSeconds: seconds === null ? null : Number(seconds),
+    }),
+  )
+}

@@ -1,0 +1,136 @@
+import type { DeliveryStatus } from '../../delivery/delivery.ts'
+import { type PgClient, rawQuery } from './client.ts'
+import type { QuotedSchema } from './identifiers.ts'
+import type { Scope } from './read-scopes.ts'
+import type { StandIns } from './read-stand-ins.ts'
+import { impossible, StatementValues } from './verify-sql.ts'
+import type { PositionRange } from './verify-window.ts'
+
+// The quick way: no event is compared with its delivery. Events are put together by what decides who wants them, and
+// both sides are counted and added up to a digest of (event id, position). Where number and digest agree, the two sets
+// are the same; where not, verify-exceptions.ts looks at every single one.
+
+/** What one side of the equation comes to. */
+export interface Digest {
+  readonly count: number
+  readonly digest: string
+}
+
+/** The deliveries of one subscription. */
+export interface DeliveryDigest extends Digest {
+  readonly counts: Readonly<Record<DeliveryStatus, number>>
+  readonly impossible: number
+}
+
+const digestOf = (row: string): string => `bit_xor(uuid_hash_extended(${row}.event_id, ${row}.id))`
+
+/** The events that each subscription is meant to have. */
+export async function digestEvents(
+  client: PgClient,
+  schema: QuotedSchema,
+  scopes: readonly Scope[],
+  standIns: StandIns,
+  { first, last }: PositionRange,
+): Promise<ReadonlyMap<number, Digest>> {
+  const values = new StatementValues([first, last, scopes.map(({ id }) => id), standIns.eventIds])
+  const wants = wantsColumns(scopes, values)
+  const rows = await rawQuery(client, eventsSql(schema, wants), values.all)
+  return new Map(
+    rows.map(([id, count, digest]) => [Number(id), { count: Number(count), digest: digest as string }]),
+  )
+}
+
+// Who wants an event depends on its stream, its type and a few yes-or-no questions about when it was written: there are
+// few such groups, however many events there are. Stand-ins are left out: among the deliveries they count as the event
+// whose place they took.
+const eventsSql = (schema: QuotedSchema, wants: readonly string[]): string => `
+  with written as materialized (
+    select e.stream, e.event_type, ${wants.map((want, n) => `${want} as w${n}, `).join('')}
+           count(*) as count, ${digestOf('e')} as digest
+      from ${schema}.outbox_event e
+     where e.id between $1 and $2 and e.event_id <> all ($4::uuid[])
+     group by e.stream, e.event_type${wants.map((_, n) => `, w${n}`).join('')}
+  ),
+  wanted as (
+    select distinct k.subscription_id, w.*
+      from written w
+      join ${schema}.outbox_scope k
+        on k.id = any ($3::bigint[])
+       and (array[${wants.map((_, n) => `w.w${n}`).join(', ')}]::boolean[])[array_position($3::bigint[], k.id)]
+       and ${schema}.outbox_matches(k.stream_like, k.event_types, w.stream, w.event_type)
+  )
+  select w.subscription_id, sum(w.count), bit_xor(w.digest) from wanted w group by w.subscription_id`
+
+function wantsColumns(scopes: readonly Scope[], values: StatementValues): readonly string[] {
+  const newest = newestTransaction(scopes)
+  const isNewer = newest === null ? null : `e.xid >= ${values.add(newest, 'xid8')}`
+  return scopes.map((scope) => {
+    if (scope.abandoned || scope.beganSnapshot === null) return 'false'
+    const started = startedSql(scope, scope.beganSnapshot, isNewer ?? 'false', values)
+    if (scope.endedSnapshot === null) return started
+    return `(${started} and pg_visible_in_snapshot(e.xid, ${values.add(scope.endedSnapshot, 'pg_snapshot')}))`
+  })
+}
+
+/** Whether `e` is among what the scope began with. The first question answers for nearly all events. */
+function startedSql(scope: Scope, began: string, isNewer: string, values: StatementValues): string {
+  if (scope.startFrom === 'beginning') return 'true'
+  const isLater = `${isNewer} or not pg_visible_in_snapshot(e.xid, ${values.add(began, 'pg_snapshot')})`
+  if (scope.startAt === null) return `(${isLater})`
+  // By a query of its own, which is run once: to read a time is not cheap.
+  return `(e.created_at >= (select ${values.add(scope.startAt, 'timestamptz')}) or ${isLater})`
+}
+
+/** An id that none of the snapshots had come to: whatever is from there on is later than all of them. */
+function newestTransaction(scopes: readonly Scope[]): string | null {
+  const bounds = scopes
+    .filter(({ startFrom, abandoned }) => startFrom !== 'beginning' && !abandoned)
+    .flatMap(({ beganSnapshot }) => beganSnapshot?.split(':')[1] ?? [])
+  return bounds.toSorted((one, other) => (BigInt(one) < BigInt(other) ? -1 : 1)).at(-1) ?? null
+}
+
+// Grouped before it is judged: what is asked of every row costs, what is asked of a few groups does not. Deliveries of
+// stand-ins are few, and are looked up.
+const deliveriesSql = (schema: QuotedSchema): string => `
+  with grouped as materialized (
+    select d.subscription_id, d.status, d.held, d.last_attempt_at is null as is_untried, count(*) as count,
+           ${digestOf('d')} as digest
+      from ${schema}.outbox_delivery d
+     where d.id between $1 and $2 and d.subscription_id = any ($3::int[]) and d.event_id <> all ($4::uuid[])
+     group by d.subscription_id, d.status, d.held, is_untried
+    union all
+    select d.subscription_id, d.status, d.held, d.last_attempt_at is null, 1, uuid_hash_extended(v.original, d.id)
+      from unnest($4::uuid[], $5::uuid[]) as v(event_id, original)
+      join ${schema}.outbox_event e on e.event_id = v.event_id
+      join ${schema}.outbox_delivery d on d.id = e.id and d.event_id = e.event_id
+     where d.id between $1 and $2 and d.subscription_id = any ($3::int[])
+  )
+  select g.subscription_id, sum(g.count), bit_xor(g.digest),
+         coalesce(sum(g.count) filter (where g.status = 'PENDING'), 0),
+         coalesce(sum(g.count) filter (where g.status = 'PROCESSING'), 0),
+         coalesce(sum(g.count) filter (where g.status = 'DONE'), 0),
+         coalesce(sum(g.count) filter (where g.status = 'DEAD'), 0),
+         coalesce(sum(g.count) filter (where ${impossible('g')}), 0)
+    from grouped g group by g.subscription_id`
+
+/** The deliveries that each subscription has. */
+export async function digestDeliveries(
+  client: PgClient,
+  schema: QuotedSchema,
+  subscriptionIds: readonly number[],
+  { eventIds, originals }: StandIns,
+  { first, last }: PositionRange,
+): Promise<ReadonlyMap<number, DeliveryDigest>> {
+  const values = [first, last, subscriptionIds, eventIds, originals]
+  const rows = await rawQuery(client, deliveriesSql(schema), values)
+  return new Map(
+    rows.map((row) => {
+      const count = (column: number): number => Number(row[column])
+      const counts = { PENDING: count(3), PROCESSING: count(4), DONE: count(5), DEAD: count(6) }
+      return [
+        Number(row[0]),
+        { count: count(1), digest: row[2] as string, counts, impossible: count(7) },
+      ] as const
+    }),
+  )
+}

@@ -1,0 +1,121 @@
+import { NotFoundError } from '../../runtime/errors.ts'
+import type { ProofExceptions, SubscriptionProof, VerifyReport, VerifyRequest } from '../proof-store.ts'
+import { type PgClient, type PgPool, rawQuery } from './client.ts'
+import type { QuotedSchema } from './identifiers.ts'
+import { readScopes } from './read-scopes.ts'
+import { readStandIns } from './read-stand-ins.ts'
+import { dateOf, timeColumn } from './time-column.ts'
+import { type DeliveryDigest, type Digest, digestDeliveries, digestEvents } from './verify-digests.ts'
+import { type Comparison, compareDeliveries } from './verify-exceptions.ts'
+import { disagreeingLetters } from './verify-letters.ts'
+import { type PositionRange, positionRange } from './verify-window.ts'
+import { withSnapshot } from './with-snapshot.ts'
+
+const subscriptionsSql = (schema: QuotedSchema): string => `
+  select s.id, s.name, s.state from ${schema}.outbox_subscription s
+   where $1::text is null or s.name = $1
+   order by s.name, s.id`
+
+const nowSql = `select ${timeColumn('now()')}`
+
+interface Asked {
+  readonly id: number
+  readonly name: string
+  readonly state: SubscriptionProof['state']
+}
+
+const NO_EVENTS: Digest = { count: 0, digest: '0' }
+const NO_DELIVERIES: DeliveryDigest = {
+  ...NO_EVENTS,
+  counts: { PENDING: 0, PROCESSING: 0, DONE: 0, DEAD: 0 },
+  impossible: 0,
+}
+const NONE: ProofExceptions = { count: 0, eventIds: [] }
+
+/** Holds the events of each subscription against its deliveries. One snapshot: exact while others publish and deliver. */
+export async function verify(
+  pool: PgPool,
+  schema: QuotedSchema,
+  request: VerifyRequest,
+): Promise<VerifyReport> {
+  return withSnapshot(pool, async (client) => {
+    const [now] = await rawQuery(client, nowSql, [])
+    const asked = await readAsked(client, schema, request.subscription)
+    const range = await positionRange(client, schema, request)
+    const subscriptions = await proofs(client, schema, asked, range, request.most)
+    return {
+      holds: subscriptions.every(({ holds }) => holds),
+      at: dateOf(now?.[0] as string),
+      since: request.since,
+      until: request.until,
+      subscriptions,
+    }
+  })
+}
+
+async function readAsked(
+  client: PgClient,
+  schema: QuotedSchema,
+  name: string | null,
+): Promise<readonly Asked[]> {
+  const rows = await rawQuery(client, subscriptionsSql(schema), [name])
+  if (name !== null && rows.length === 0) throw new NotFoundError('subscription', name)
+  return rows.map(([id, found, state]) => ({
+    id: Number(id),
+    name: found as string,
+    state: state as Asked['state'],
+  }))
+}
+
+async function proofs(
+  client: PgClient,
+  schema: QuotedSchema,
+  asked: readonly Asked[],
+  range: PositionRange,
+  most: number,
+): Promise<readonly SubscriptionProof[]> {
+  const ids = asked.map(({ id }) => id)
+  const scopes = await readScopes(client, schema, ids)
+  const standIns = await readStandIns(client, schema)
+  const events = await digestEvents(client, schema, scopes, standIns, range)
+  const deliveries = await digestDeliveries(client, schema, ids, standIns, range)
+  const hasDead = [...deliveries.values()].some(({ counts }) => counts.DEAD > 0)
+  const letters = await disagreeingLetters(client, schema, ids, range, hasDead)
+  const found: SubscriptionProof[] = []
+  for (const subscription of asked) {
+    const wanted = events.get(subscription.id) ?? NO_EVENTS
+    const had = deliveries.get(subscription.id) ?? NO_DELIVERIES
+    const agrees = wanted.count === had.count && wanted.digest === had.digest && had.impossible === 0
+    const comparison = agrees
+      ? { matched: wanted.count, awaited: 0, missing: NONE, surplus: NONE, impossible: NONE }
+      : await compareDeliveries(client, schema, subscription.id, standIns, range, most)
+    const disagreeing = letters.get(subscription.id) ?? []
+    found.push(proofOf(subscription, had, withLetters(comparison, disagreeing, most)))
+  }
+  return found
+}
+
+function withLetters(comparison: Comparison, disagreeing: readonly string[], most: number): Comparison {
+  const { count, eventIds } = comparison.impossible
+  const impossible = {
+    count: count + disagreeing.length,
+    eventIds: [...new Set([...eventIds, ...disagreeing])].slice(0, most),
+  }
+  return { ...comparison, impossible }
+}
+
+function proofOf(
+  { name, state }: Asked,
+  { counts }: DeliveryDigest,
+  comparison: Comparison,
+): SubscriptionProof {
+  const { missing, surplus, impossible } = comparison
+  return {
+    subscription: name,
+    state,
+    counts,
+    archived: 0, // nothing is archived by this version
+    holds: missing.count + surplus.count + impossible.count === 0,
+    ...comparison,
+  }
+}

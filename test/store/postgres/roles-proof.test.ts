@@ -1,0 +1,36 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { refusal } from './fixtures.ts'
+import { createRolesDatabase, type RolesDatabase } from './role-fixtures.ts'
+
+let db: RolesDatabase
+
+beforeAll(async () => {
+  db = await createRolesDatabase()
+})
+afterAll(async () => {
+  await db.drop()
+})
+
+describe.each(['publisher', 'worker', 'operator', 'viewer'] as const)('L11 the %s cannot', (job) => {
+  test.each([
+    `update outbox_operator_log_head set hash = 'x'`,
+    'delete from outbox_operator_log_head',
+    `insert into outbox_operator_log (operator, action, target, affected, hash) values ('k', 'x', '{}', 1, 'h')`,
+    `update outbox_scope set start_from = 'beginning'`,
+    'delete from outbox_scope',
+    'insert into outbox_scope (subscription_id, start_from) values (1, $$now$$)',
+    'create trigger t before insert on outbox_inbox for each row execute function outbox_chain()',
+    'create temp table t (a int); create trigger t before insert on t for each row execute function outbox_chain()',
+  ])('%s', async (sql) => {
+    expect(await refusal(db.as[job].query(`begin; ${sql}; rollback`))).toBe('42501')
+  })
+})
+
+test('an operator adds to the chain without any right on its end', async () => {
+  await db.as.operator.query(
+    `insert into outbox_operator_log (operator, action, target, affected) values ('kim', 'pause', '{}', 1)`,
+  )
+  expect((await db.pool.query('select entries::int from outbox_operator_log_head')).rows).toEqual([
+    { entries: 1 },
+  ])
+})
