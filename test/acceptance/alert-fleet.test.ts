@@ -54,6 +54,14 @@ test('D5 D6 of four worker processes exactly one tells: of each letter, of the t
     await comes('all letters are told of', () => keys('deadLetter').length >= LETTERS)
     await comes('the threshold is told of', () => keys('unresolved').length >= 1)
 
+    // One that is killed between telling and writing it down leaves it to be told again.
+    await comes('all of it is written down', async () => {
+      const { rows } = await pool.query(
+        `select (select count(*) from outbox_dead_letter where told_at is null) = 0
+                and (select told_at is not null from outbox_alarm where key = 'unresolved') as written`,
+      )
+      return rows[0]?.written === true
+    })
     await killProgram(programs.get('w2') as Program)
     const ofKilled = (): readonly Posted['data'][] =>
       posted().filter(({ figures }) => figures.workers?.some(({ workerId }) => workerId === 'w2'))
