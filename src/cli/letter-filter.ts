@@ -3,7 +3,8 @@ import {
   type DeadLetterFilter,
   type DeadLetterReason,
 } from '../store/dead-letter-store.ts'
-import { choice, flag, type OptionSpec, pointInTime, text, type ValuesOf } from './option-spec.ts'
+import { choice, flag, type OptionSpec, text, type ValuesOf } from './option-spec.ts'
+import { pointInTime } from './point-in-time.ts'
 
 /** The options that say which dead letters are meant. */
 export interface FilterOptions extends Readonly<Record<string, OptionSpec<unknown>>> {

@@ -6,24 +6,6 @@ export const planOperand: OptionSpec<string> = requiredRowNumber('plan', {
   ko: '재처리 계획 번호입니다',
 })
 
-const TIME = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?(?:Z|[+-]\d{2}:?\d{2})?)?$/
-
-/** A time: ISO 8601, in the zone of the machine where none is said. */
-export function time(summary: OptionSpec<unknown>['summary']): OptionSpec<Date | undefined> {
-  const read: OptionSpec<Date | undefined>['read'] = (given, name, messages) => {
-    if (given === undefined) return { ok: true, value: undefined }
-    const value = new Date(TIME.test(given) ? atMidnight(given).replace(' ', 'T') : Number.NaN)
-    if (!Number.isNaN(value.getTime())) return { ok: true, value }
-    return { ok: false, problem: messages.redrive.mustBeTime(name, given) }
-  }
-  return { placeholder: 'TIME', summary, read }
-}
-
-// JavaScript takes a date alone for one in UTC, and a date with a time for one of the machine.
-function atMidnight(given: string): string {
-  return given.length === 'yyyy-mm-dd'.length ? `${given}T00:00` : given
-}
-
 /** A share such as 0.5 or 50%; null for never. */
 export function share(summary: OptionSpec<unknown>['summary']): OptionSpec<number | null | undefined> {
   const read: OptionSpec<number | null | undefined>['read'] = (given, name, messages) => {

@@ -2,7 +2,7 @@ import type { Finding } from '../../inspect/finding.ts'
 import { findingText } from '../../inspect/finding-texts.ts'
 import type { DoctorReport } from '../../inspect/proof.ts'
 import { type Command, defineCommand, type Invocation } from '../command.ts'
-import { loadKnownTypes } from '../load-known-types.ts'
+import { loadCatalogue } from '../load-catalogue.ts'
 import { flag, text } from '../option-spec.ts'
 import type { Style } from '../terminal.ts'
 import { redact } from '../text/redact.ts'
@@ -31,9 +31,10 @@ export const doctorCommand: Command = defineCommand({
   },
   run: async (invocation) => {
     const { terminal, globals, values } = invocation
-    const eventTypes = values.config === undefined ? null : await loadKnownTypes(values.config, invocation)
+    const catalogue = await loadCatalogue(values.config, invocation)
+    const eventTypes = catalogue?.events.map(({ storedAs }) => storedAs)
     return withDatabase(invocation, async ({ proof }) => {
-      const report = inWords(await proof.doctor(eventTypes === null ? {} : { eventTypes }), invocation)
+      const report = inWords(await proof.doctor(eventTypes === undefined ? {} : { eventTypes }), invocation)
       if (globals.json) terminal.printJson({ schema: globals.schema, ...report })
       else printReport(report, invocation)
       const isFine = report.severity === 'ok' || (report.severity === 'warning' && !values.strict)

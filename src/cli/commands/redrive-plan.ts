@@ -1,7 +1,8 @@
 import type { RedriveFilter, RedrivePlan } from '../../store/redrive-store.ts'
 import { type Command, defineCommand, type Invocation } from '../command.ts'
 import { type OptionSpec, text, type ValuesOf } from '../option-spec.ts'
-import { rowNumbers, time } from '../redrive-options.ts'
+import { pointInTime } from '../point-in-time.ts'
+import { rowNumbers } from '../redrive-options.ts'
 import { safeLine } from '../text/safe.ts'
 import { renderTable } from '../text/table.ts'
 import { withReadyDatabase } from '../with-database.ts'
@@ -23,8 +24,14 @@ const options: PlanOptions = {
   type: text('TYPE', { en: 'Only events of this type', ko: '이 유형의 이벤트만' }),
   error: text('CODE', { en: 'Only those with this error code', ko: '이 오류 코드만' }),
   key: text('KEY', { en: 'Only those of this ordering key', ko: '이 순서 키의 것만' }),
-  'failed-from': time({ en: 'Only those that failed then or later', ko: '이 시각 이후에 실패한 것만' }),
-  'failed-to': time({ en: 'Only those that failed before then', ko: '이 시각 전에 실패한 것만' }),
+  'failed-from': pointInTime('TIME', {
+    en: 'Only those that failed then or later',
+    ko: '이 시각 이후에 실패한 것만',
+  }),
+  'failed-to': pointInTime('TIME', {
+    en: 'Only those that failed before then',
+    ko: '이 시각 전에 실패한 것만',
+  }),
   ids: rowNumbers({ en: 'Only these, by number', ko: '이 번호들만' }),
 }
 

@@ -40,8 +40,6 @@ export const careEn: CareMessages = {
   needsPayload: 'A payload is missing: give --payload JSON or --payload-file FILE.',
   onePayload: 'Give --payload or --payload-file, not both.',
   payloadNotJson: (reason) => `The payload is not JSON: ${reason}`,
-  mustBeTime: (name, given) =>
-    `${name} must be a time such as 2026-11-16 or 2026-11-16T09:30:00Z, or an age such as 24h, not "${given}".`,
   noCatalogue: 'its outbox has no catalogue: it must be what createOutbox made',
   fileExists: (file) => `There is a file ${file} already. Name another, or remove that one.`,
   fileFailed: (file, reason) => `The file ${file} cannot be used: ${reason}`,

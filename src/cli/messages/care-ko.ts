@@ -49,8 +49,6 @@ export const careKo: CareMessages = {
   needsPayload: '페이로드가 빠졌습니다. --payload JSON 또는 --payload-file FILE을 지정하십시오.',
   onePayload: '--payload와 --payload-file 중 하나만 지정하십시오.',
   payloadNotJson: (reason) => `페이로드가 JSON이 아닙니다: ${reason}`,
-  mustBeTime: (name, given) =>
-    `${name} 값은 2026-11-16, 2026-11-16T09:30:00Z 같은 시각이거나 24h 같은 기간이어야 합니다. 입력한 값: "${given}"`,
   noCatalogue: 'outbox에 카탈로그가 없습니다. createOutbox로 만든 것이어야 합니다',
   fileExists: (file) => `${file} 파일이 이미 있습니다. 다른 이름을 지정하거나 그 파일을 지우십시오.`,
   fileFailed: (file, reason) => `${file} 파일을 사용할 수 없습니다: ${reason}`,

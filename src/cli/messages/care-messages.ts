@@ -31,7 +31,6 @@ export interface CareMessages {
   readonly needsPayload: string
   readonly onePayload: string
   readonly payloadNotJson: (reason: string) => string
-  readonly mustBeTime: (name: string, given: string) => string
   readonly noCatalogue: string
   readonly fileExists: (file: string) => string
   readonly fileFailed: (file: string, reason: string) => string

@@ -2,7 +2,6 @@ import type { RedriveSkip, RedriveState } from '../../store/redrive-store.ts'
 
 /** `redrive` and `move-aside`. */
 export interface RedriveMessages {
-  readonly mustBeTime: (name: string, given: string) => string
   readonly mustBeShare: (name: string, given: string) => string
   readonly mustBeRowNumbers: (name: string, given: string) => string
   readonly planned: (id: string, letters: string) => string
@@ -29,8 +28,6 @@ export interface RedriveMessages {
 
 /** English. */
 export const redriveEn: RedriveMessages = {
-  mustBeTime: (name, given) =>
-    `${name} must be a time such as 2026-11-16T09:00Z or 2026-11-16, not "${given}".`,
   mustBeShare: (name, given) => `${name} must be a share such as 0.5 or 50%, or never, not "${given}".`,
   mustBeRowNumbers: (name, given) =>
     `${name} must be numbers as the list shows them, with commas between, not "${given}".`,
@@ -85,8 +82,6 @@ export const redriveEn: RedriveMessages = {
 
 /** Korean. */
 export const redriveKo: RedriveMessages = {
-  mustBeTime: (name, given) =>
-    `${name} 값은 2026-11-16T09:00Z 또는 2026-11-16 같은 시각이어야 합니다. 입력한 값: "${given}"`,
   mustBeShare: (name, given) =>
     `${name} 값은 0.5, 50% 같은 비율 또는 never여야 합니다. 입력한 값: "${given}"`,
   mustBeRowNumbers: (name, given) =>
