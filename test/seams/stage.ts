@@ -24,6 +24,8 @@ type StepContext = SubscriptionContext<Steps, Transaction>
 export interface SceneSubscription {
   readonly order: 'none' | 'aggregate'
   readonly startFrom?: 'now' | 'beginning'
+  /** Whether a policy is asked for, of a code that nothing here fails with: a person sends on what died. */
+  readonly hasPolicy?: boolean
 }
 
 export const SUBSCRIPTION = 'walkers'
@@ -71,13 +73,14 @@ export class Stage implements AsyncDisposable {
     const pool = new SeamPool(sturdyPool({ connectionString: this.db.url, application_name, max: 6 }))
     const store = postgresStore({ pool, schema: this.db.schema, clock: HURRIED })
     const outbox = createOutbox({ store: namingOperations(store), events: catalogue, notify: false })
-    const { order, startFrom = 'now' } = this.subscription
+    const { order, startFrom = 'now', hasPolicy = false } = this.subscription
     const worker = outbox.worker(
       [
         outbox.subscription(SUBSCRIPTION, {
           on: { StepTaken: (event, ctx) => this.#handle({ id, pool, outbox }, event, ctx) },
           ...(order === 'none' ? {} : { order, lanes: LANES }),
           startFrom,
+          ...(hasPolicy ? { redrive: { name: 'transient', codes: ['ECONNRESET'], after: 0 } } : {}),
           maxAttempts: 3,
           retry: fixed(1),
           concurrency: 4,
