@@ -14,19 +14,12 @@ import { Journal } from '../support/journal.ts'
 import { eventually } from '../support/program.ts'
 import { sturdyPool } from '../support/sturdy-pool.ts'
 import { catalogue, type Deed, followUp, identityOf, type SceneEvent, toInput } from './scene-events.ts'
+import type { SceneSubscription } from './scene-subscription.ts'
 import { giveSchemaBack, takeSchema } from './schemas.ts'
 import { asOperation, namingOperations, never, SeamPool } from './seam-pool.ts'
 
 type Steps = typeof catalogue
 type StepContext = SubscriptionContext<Steps, Transaction>
-
-/** What may be said of the one subscription of a scene. */
-export interface SceneSubscription {
-  readonly order: 'none' | 'aggregate'
-  readonly startFrom?: 'now' | 'beginning'
-  /** Whether a policy is asked for, of a code that nothing here fails with: a person sends on what died. */
-  readonly hasPolicy?: boolean
-}
 
 export const SUBSCRIPTION = 'walkers'
 const LANES = 2
