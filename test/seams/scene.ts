@@ -1,4 +1,5 @@
-import type { Process, SceneSubscription, Stage } from './stage.ts'
+import type { SceneSubscription } from './scene-subscription.ts'
+import type { Process, Stage } from './stage.ts'
 
 /** A piece of a process's life, small enough to be lived again for every place where it may end. */
 export interface Scene {

@@ -127,6 +127,22 @@ const redriving = (order: 'none' | 'aggregate'): Scene =>
     (stage) => stage.publish(events('a', 'dies until mended'), events('a', 'nothing', 2, 1)),
   )
 
+const asking: Scene = working(
+  'none',
+  {
+    name: 'redrive by policy',
+    subscription: { order: 'none', hasPolicy: true },
+    operations: ['redriveByPolicy'],
+    live: async (stage, process) => {
+      await process.start()
+      await stage.drained()
+      const asked = 'redriveByPolicy: select from outbox_redrive_by_policy'
+      await eventually('the policy has been asked for', () => process.pool.seams.has(asked))
+    },
+  },
+  (stage) => stage.publish(events('a', 'dies until mended'), events('b', 'nothing')),
+)
+
 /** An operator who was not told how it went looks again: what is resolved is no longer in the list. */
 async function retryAll({ outbox }: Process): Promise<void> {
   const letters = await outbox.deadLetters.list().catch(() => outbox.deadLetters.list())
@@ -175,6 +191,7 @@ export const scenes: readonly Scene[] = [
   crashed('aggregate'),
   redriving('none'),
   redriving('aggregate'),
+  asking,
   retaining,
   registering('now'),
   registering('beginning'),

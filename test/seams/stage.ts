@@ -14,17 +14,12 @@ import { Journal } from '../support/journal.ts'
 import { eventually } from '../support/program.ts'
 import { sturdyPool } from '../support/sturdy-pool.ts'
 import { catalogue, type Deed, followUp, identityOf, type SceneEvent, toInput } from './scene-events.ts'
+import type { SceneSubscription } from './scene-subscription.ts'
 import { giveSchemaBack, takeSchema } from './schemas.ts'
 import { asOperation, namingOperations, never, SeamPool } from './seam-pool.ts'
 
 type Steps = typeof catalogue
 type StepContext = SubscriptionContext<Steps, Transaction>
-
-/** What may be said of the one subscription of a scene. */
-export interface SceneSubscription {
-  readonly order: 'none' | 'aggregate'
-  readonly startFrom?: 'now' | 'beginning'
-}
 
 export const SUBSCRIPTION = 'walkers'
 const LANES = 2
@@ -71,13 +66,14 @@ export class Stage implements AsyncDisposable {
     const pool = new SeamPool(sturdyPool({ connectionString: this.db.url, application_name, max: 6 }))
     const store = postgresStore({ pool, schema: this.db.schema, clock: HURRIED })
     const outbox = createOutbox({ store: namingOperations(store), events: catalogue, notify: false })
-    const { order, startFrom = 'now' } = this.subscription
+    const { order, startFrom = 'now', hasPolicy = false } = this.subscription
     const worker = outbox.worker(
       [
         outbox.subscription(SUBSCRIPTION, {
           on: { StepTaken: (event, ctx) => this.#handle({ id, pool, outbox }, event, ctx) },
           ...(order === 'none' ? {} : { order, lanes: LANES }),
           startFrom,
+          ...(hasPolicy ? { redrive: { name: 'transient', codes: ['ECONNRESET'], after: 0 } } : {}),
           maxAttempts: 3,
           retry: fixed(1),
           concurrency: 4,
