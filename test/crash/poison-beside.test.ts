@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createFaultDatabase, joined } from '../support/fault-database.ts'
+import { countStates, createFaultDatabase, joined } from '../support/fault-database.ts'
 import { bePatient, comes } from '../support/patience.ts'
 import { type PoisonedSubscription, poisonedProcess } from '../support/poisoned-process.ts'
 import { publishSteps, stepOutbox, walks } from '../support/steps.ts'
@@ -32,5 +32,32 @@ test('E12 an event that kills its process is found out although another subscrip
   const letters = await outbox.deadLetters.list()
   expect(letters.map(({ eventId, errorCode }) => ({ eventId, errorCode }))).toEqual([
     { eventId: poison, errorCode: 'CRASHED' },
+  ])
+})
+
+test('E12 an event that kills its process takes no innocent one of another worker of the process with it', async () => {
+  await using database = await createFaultDatabase()
+  const shared = { maxAttempts: MAX_ATTEMPTS }
+  const deadly: PoisonedSubscription = { ...shared, name: 'deadly', type: 'StepRetraced', takesMs: 700 }
+  const innocent: PoisonedSubscription = { ...shared, name: 'innocent', type: 'StepTaken', takesMs: 2_000 }
+  await using _ = new Supervisor((life) => poisonedProcess(database, life, [[deadly], [innocent]]))
+  await joined(database, deadly.name)
+  await joined(database, innocent.name)
+  const outbox = stepOutbox(database.pool, database.schema)
+  const [killer] = walks(1, 1)
+  await publishSteps(outbox, database.pool, walks(1, 1))
+  await publishSteps(outbox, database.pool, killer === undefined ? [] : [killer], {
+    type: 'StepRetraced',
+    poison: killer?.eventId ?? '',
+  })
+
+  await comes('both have ended', async () => {
+    const { DONE = 0, DEAD = 0 } = await countStates(database)
+    return DONE + DEAD === 2
+  })
+
+  const letters = await outbox.deadLetters.list()
+  expect(letters.map(({ subscription, errorCode }) => ({ subscription, errorCode }))).toEqual([
+    { subscription: 'deadly', errorCode: 'CRASHED' },
   ])
 })
