@@ -140,7 +140,25 @@ export class Housekeeping {
 
   async #recover(): Promise<void> {
     const ids = this.#served.map(({ subscriptionId }) => subscriptionId)
-    const report = await this.#parts.store.recover(ids, this.#parts.workerId)
+    const { store, workerId } = this.#parts
+    const [all] = await Promise.allSettled([store.recover(ids, workerId)])
+    if (all.status === 'fulfilled') return this.#recovered(all.value)
+    // A row that the database refuses, by a trigger of the user's own, must not keep other subscriptions waiting.
+    if (ids.length > 1) this.#recovered(merged(await this.#recoverEach(ids)))
+    throw all.reason
+  }
+
+  async #recoverEach(ids: readonly number[]): Promise<readonly RecoverReport[]> {
+    const { store, workerId } = this.#parts
+    const reports: RecoverReport[] = []
+    for (const id of ids) {
+      const [one] = await Promise.allSettled([store.recover([id], workerId)])
+      if (one.status === 'fulfilled') reports.push(one.value)
+    }
+    return reports
+  }
+
+  #recovered(report: RecoverReport): void {
     if (report.returned.size > 0) this.#tellRecovered(report)
     if (report.retired.size > 0) this.#stopServing(report.retired)
     const suspected = this.#served.filter(
@@ -221,5 +239,15 @@ async function attempt({ work, outage }: Chore): Promise<number | null> {
     return null
   } catch (error) {
     return outage.failed(error)
+  }
+}
+
+/** Of different subscriptions each. */
+function merged(reports: readonly RecoverReport[]): RecoverReport {
+  return {
+    returned: new Map(reports.flatMap(({ returned }) => [...returned])),
+    dead: reports.flatMap(({ dead }) => dead),
+    suspects: new Map(reports.flatMap(({ suspects }) => [...suspects])),
+    retired: new Map(reports.flatMap(({ retired }) => [...retired])),
   }
 }
