@@ -28,10 +28,10 @@ interface Loaded {
 function watch(client: PgPoolClient): Kept {
   const kept: Kept = new Map()
   const query = client.query.bind(client) as (...sent: unknown[]) => Promise<never>
-  client.query = ((first: string | PgQueryConfig, ...rest: unknown[]) => {
+  client.query = (first: string | PgQueryConfig, ...rest: unknown[]) => {
     if (typeof first === 'object' && first.name !== undefined) kept.set(first.name, first.values)
     return query(first, ...rest)
-  }) as PgPoolClient['query']
+  }
   return kept
 }
 
