@@ -2,8 +2,8 @@ import type { ClaimedDelivery, DeliveryOutcome } from '../delivery/delivery.ts'
 import { deliveryFailure } from '../delivery/failure.ts'
 import type { OutboxEvent } from '../event/event.ts'
 import { combineObservers, type Observer } from '../observe/worker-events.ts'
-import { CommitpostError, HandlerTimeoutError, LeaseLostError } from '../runtime/errors.ts'
-import { isInstance, property } from '../runtime/property.ts'
+import { CommitpostError, HandlerTimeoutError } from '../runtime/errors.ts'
+import { property } from '../runtime/property.ts'
 import { describeError } from '../runtime/text.ts'
 import { Attempt, type DispatchedDelivery } from './attempt.ts'
 import { AttemptContext, type ContextParts } from './context.ts'
@@ -191,7 +191,6 @@ class HandlerDispatcher<Delivery extends DispatchedDelivery> implements EventDis
   }
 
   #outcomeOf(error: unknown, attempt: Attempt<Delivery>): DeliveryOutcome {
-    if (isInstance(error, LeaseLostError)) return interrupted(attempt)
     const completed = attempt.completed ? COMPLETION : NO_COMPLETION
     try {
       const { code, message, retry } = this.#options.classify(error, attempt.event)

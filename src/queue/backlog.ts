@@ -22,7 +22,8 @@ export interface Backlog<Delivery extends ClaimedDelivery> {
   next(): Held<Delivery> | null
   /**
    * Takes in what that claim returned of suspects, which its caller runs by itself, each before all others of its key.
-   * Returns those that may run now. With the rest something earlier of the key is in hand or on its way back.
+   * Returns those that may run now. With the rest something earlier of the key is in hand or on its way back. None may
+   * once it is closed.
    */
   adopt(suspects: readonly Held<Delivery>[], claim: number): readonly Held<Delivery>[]
   /**

@@ -39,7 +39,7 @@ export class FifoBacklog<Delivery extends ClaimedDelivery = ClaimedDelivery> imp
   }
 
   adopt(suspects: readonly Held<Delivery>[]): readonly Held<Delivery>[] {
-    return suspects
+    return this.#closed ? [] : suspects
   }
 
   ended(): readonly GivenBack<Delivery>[] {

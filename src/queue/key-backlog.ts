@@ -84,7 +84,8 @@ export class KeyBacklog implements Backlog<LaneDelivery> {
 
   adopt(suspects: readonly HeldOfKey[], claim: number): readonly HeldOfKey[] {
     this.#ledger.claimReturned(claim)
-    const adopted = suspects.filter((held) => !this.#ledger.overtakes(held) && !this.#hasEarlier(held))
+    const mayRun = (held: HeldOfKey): boolean => !this.#ledger.overtakes(held) && !this.#hasEarlier(held)
+    const adopted = this.#closed ? [] : suspects.filter(mayRun)
     this.#ledger.claimJudged()
     for (const held of suspects) {
       if (adopted.includes(held)) this.#run(held)

@@ -90,6 +90,8 @@ export class Runner<Delivery extends ClaimedDelivery = ClaimedDelivery> {
     this.#executor.close()
     this.#giveBack(this.#parts.backlog.close())
     await this.#claims.stop()
+    // A claim of suspects is none of the loop's.
+    await this.#taking.run(async () => {})
     this.#parts.results.hurry()
   }
 
@@ -220,7 +222,8 @@ export class Runner<Delivery extends ClaimedDelivery = ClaimedDelivery> {
     if (taken > 0) this.#tellClaimed(taken, taken, clock.monotonicMs() - sentAtMs)
     const adopted = backlog.adopt(suspects, claim)
     const notYet = suspects.filter((held) => !adopted.includes(held))
-    this.#giveBack(notYet.map((held) => ({ held, settlement: RELEASE_SOON })))
+    const settlement = this.#stopping ? RELEASE_NOW : RELEASE_SOON
+    this.#giveBack(notYet.map((held) => ({ held, settlement })))
     return { taken, adopted }
   }
 

@@ -18,7 +18,7 @@ const LARGEST_GROUP = 64
 
 /**
  * Runs suspects, deliveries whose last holder vanished, with nothing ordinary beside them, in groups that grow while
- * nothing happens: the first of a process alone, then 2, 4, 8 … together. One at a time they would pile up for ever
+ * nothing happens: the first of a subscription alone, then 2, 4, 8 … together. One at a time they would pile up for ever
  * where workers are killed faster than that.
  *
  * Only a crash under a suspect that ran alone is charged to it. One that kills its process is alone soon: suspects are
@@ -32,8 +32,11 @@ export class SuspectQuarantine {
   /** While a suspect waits for running handlers nothing new starts, so it gives up in time and waits longer next. */
   #patienceMs = FIRST_PATIENCE_MS
   #restsUntilMs = Number.NEGATIVE_INFINITY
-  /** Of the process, over all its subscriptions. */
-  #groupSize = 1
+  /**
+   * Of each subscription by itself: one that is busy has suspects after every crash, and if theirs let the groups of
+   * another grow, the one of that other that kills the process would never be alone.
+   */
+  readonly #groupSizes = new WeakMap<SuspectRunner, number>()
 
   constructor(gate: SoloGate, clock: Clock) {
     this.#gate = gate
@@ -57,9 +60,14 @@ export class SuspectQuarantine {
   async #runSeries(runner: SuspectRunner, stop: AbortSignal): Promise<boolean> {
     const endMs = this.#clock.monotonicMs() + LONGEST_SERIES_MS
     do {
-      if (!(await runner.runSuspects(this.#groupSize))) return false
+      const size = this.#groupSizes.get(runner) ?? 1
+      if (!(await runner.runSuspects(size))) {
+        // The next suspects are of another crash, and nothing is known of them.
+        this.#groupSizes.delete(runner)
+        return false
+      }
       // All have ended. That a handler failed is no crash.
-      this.#groupSize = Math.min(this.#groupSize * 2, LARGEST_GROUP)
+      this.#groupSizes.set(runner, Math.min(size * 2, LARGEST_GROUP))
     } while (!stop.aborted && this.#clock.monotonicMs() < endMs)
     return true
   }

@@ -133,6 +133,8 @@ export interface QueueStore {
   recover(subscriptionIds: readonly number[], workerId?: string): Promise<RecoverReport>
   /** Forgets this worker, so that others need not wait for its lease to learn that it left. */
   leave(workerId: string): Promise<void>
+  /** Forgets workers that vanished a day ago or longer. */
+  forgetWorkers(): Promise<void>
 }
 
 /** What came of looking for lanes. */

@@ -20,7 +20,10 @@ export interface KeptSubscription extends SuspectRunner {
 
 /** What housekeeping is made of. */
 export interface HousekeepingParts {
-  readonly store: Pick<WorkerStore, 'recover' | 'advanceJoining' | 'openTransaction' | 'takeUnmatched'>
+  readonly store: Pick<
+    WorkerStore,
+    'recover' | 'advanceJoining' | 'openTransaction' | 'takeUnmatched' | 'forgetWorkers'
+  >
   readonly subscriptions: readonly KeptSubscription[]
   readonly quarantine: SuspectQuarantine
   readonly workerId: string
@@ -39,14 +42,16 @@ const WHILE_JOINING_MS = 50
 const JOINING_PATIENCE_MS = 5_000
 const UNMATCHED_EVERY_MS = 5_000
 const UNMATCHED_AT_ONCE = 100
+const FORGET_EVERY_MS = 3_600_000
 
 /**
  * What every worker does for all of them: lets new subscriptions join, returns what vanished workers left, runs
- * suspects apart, reports events that nobody takes, re-drives what policies name. Any number of workers may do it at the same time.
+ * suspects apart, reports events that nobody takes, re-drives what policies name, forgets workers that vanished long ago.
+ * Any number of workers may do it at the same time. What fails of it keeps nothing else from being done.
  */
 export class Housekeeping {
   readonly #parts: HousekeepingParts
-  readonly #outage: Outage
+  readonly #chores: readonly Chore[]
   readonly #stop = new AbortController()
   #joined: () => void = () => {}
   #notJoined: (reason: CommitpostError) => void = () => {}
@@ -54,6 +59,8 @@ export class Housekeeping {
   #toldPid: number | null | undefined
   #suspects: Promise<void> | null = null
   #unmatchedAtMs = Number.NEGATIVE_INFINITY
+  #forgotAtMs = Number.NEGATIVE_INFINITY
+  #isJoining = true
   #served: readonly KeptSubscription[]
   /** Resolves when none of this worker's subscriptions is joining any more. */
   readonly active: Promise<void>
@@ -61,10 +68,13 @@ export class Housekeeping {
   constructor(parts: HousekeepingParts) {
     this.#parts = parts
     this.#served = parts.subscriptions
-    this.#outage = new Outage({
-      random: parts.random,
-      onBegin: (error) => this.#failed('housekeeping', error),
-    })
+    this.#chores = [
+      this.#chore('joining', () => this.#advanceJoining()),
+      this.#chore('recovery', () => this.#recover()),
+      this.#chore('unmatched', () => this.#reportUnmatched()),
+      this.#chore('re-driving', () => this.#parts.redriver.redrive()),
+      this.#chore('forgetting workers', () => this.#forgetWorkers()),
+    ]
     this.active = new Promise((resolve, reject) => {
       this.#joined = resolve
       this.#notJoined = reject
@@ -93,30 +103,29 @@ export class Housekeeping {
   /** Does everything once. Returns the pause until the next round, in milliseconds. */
   async #round(): Promise<number> {
     const { everyMs, random } = this.#parts
-    try {
-      const isJoining = await this.#advanceJoining()
-      await this.#recover()
-      await this.#reportUnmatched()
-      await this.#parts.redriver.redrive()
-      this.#outage.succeeded()
-      return jittered(isJoining ? Math.min(WHILE_JOINING_MS, everyMs) : everyMs, JITTER, random)
-    } catch (error) {
-      return Math.max(this.#outage.failed(error), everyMs)
+    let failedMs: number | null = null
+    for (const chore of this.#chores) {
+      const pauseMs = await attempt(chore)
+      if (pauseMs !== null) failedMs = Math.max(pauseMs, failedMs ?? everyMs)
     }
+    if (failedMs !== null) return failedMs
+    return jittered(this.#isJoining ? Math.min(WHILE_JOINING_MS, everyMs) : everyMs, JITTER, random)
   }
 
-  async #advanceJoining(): Promise<boolean> {
+  #chore(name: string, work: () => Promise<void>): Chore {
+    const onBegin = (error: unknown): void => this.#failed(name, error)
+    return { work, outage: new Outage({ random: this.#parts.random, onBegin }) }
+  }
+
+  async #advanceJoining(): Promise<void> {
     const { store, subscriptions } = this.#parts
     const joining = new Set(await store.advanceJoining())
     const own = subscriptions.map(({ name }) => name).filter((name) => joining.has(name))
-    if (own.length > 0) {
-      await this.#tellWhatItWaitsFor(own)
-      return true
-    }
+    this.#isJoining = own.length > 0
+    if (this.#isJoining) return this.#tellWhatItWaitsFor(own)
     this.#askWhyAtMs = null
     this.#toldPid = undefined
     this.#joined()
-    return false
   }
 
   async #tellWhatItWaitsFor(joining: readonly string[]): Promise<void> {
@@ -134,7 +143,25 @@ export class Housekeeping {
 
   async #recover(): Promise<void> {
     const ids = this.#served.map(({ subscriptionId }) => subscriptionId)
-    const report = await this.#parts.store.recover(ids, this.#parts.workerId)
+    const { store, workerId } = this.#parts
+    const [all] = await Promise.allSettled([store.recover(ids, workerId)])
+    if (all.status === 'fulfilled') return this.#recovered(all.value)
+    // A row that the database refuses, by a trigger of the user's own, must not keep other subscriptions waiting.
+    if (ids.length > 1) this.#recovered(merged(await this.#recoverEach(ids)))
+    throw all.reason
+  }
+
+  async #recoverEach(ids: readonly number[]): Promise<readonly RecoverReport[]> {
+    const { store, workerId } = this.#parts
+    const reports: RecoverReport[] = []
+    for (const id of ids) {
+      const [one] = await Promise.allSettled([store.recover([id], workerId)])
+      if (one.status === 'fulfilled') reports.push(one.value)
+    }
+    return reports
+  }
+
+  #recovered(report: RecoverReport): void {
     if (report.returned.size > 0) this.#tellRecovered(report)
     if (report.retired.size > 0) this.#stopServing(report.retired)
     const suspected = this.#served.filter(
@@ -190,7 +217,40 @@ export class Housekeeping {
     if (events.length < UNMATCHED_AT_ONCE) this.#unmatchedAtMs = nowMs
   }
 
+  async #forgetWorkers(): Promise<void> {
+    const nowMs = this.#parts.clock.monotonicMs()
+    if (nowMs - this.#forgotAtMs < FORGET_EVERY_MS) return
+    await this.#parts.store.forgetWorkers()
+    this.#forgotAtMs = nowMs
+  }
+
   #failed(during: string, error: unknown): void {
     this.#parts.observer({ kind: 'error', during, error, subscription: null })
+  }
+}
+
+interface Chore {
+  readonly work: () => Promise<void>
+  readonly outage: Outage
+}
+
+/** Null if it was done, otherwise how long to wait before it is tried again, in milliseconds. */
+async function attempt({ work, outage }: Chore): Promise<number | null> {
+  try {
+    await work()
+    outage.succeeded()
+    return null
+  } catch (error) {
+    return outage.failed(error)
+  }
+}
+
+/** Of different subscriptions each. */
+function merged(reports: readonly RecoverReport[]): RecoverReport {
+  return {
+    returned: new Map(reports.flatMap(({ returned }) => [...returned])),
+    dead: reports.flatMap(({ dead }) => dead),
+    suspects: new Map(reports.flatMap(({ suspects }) => [...suspects])),
+    retired: new Map(reports.flatMap(({ retired }) => [...retired])),
   }
 }

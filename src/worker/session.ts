@@ -6,15 +6,14 @@ import type { Catalogue } from '../event/catalogue.ts'
 import type { Logger } from '../observe/logger.ts'
 import type { Observer } from '../observe/worker-events.ts'
 import { LeaseKeeper } from '../queue/lease-keeper.ts'
-import { SuspectQuarantine } from '../queue/suspects.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { CommitpostError, WorkerStoppingError } from '../runtime/errors.ts'
-import { SoloGate } from '../runtime/gate.ts'
 import type { Random } from '../runtime/random.ts'
 import type { WakeSubscription, WorkerStore } from '../store/store.ts'
 import { composeRunner, type RunningSubscription } from './compose-runner.ts'
 import { Housekeeping } from './housekeeping.ts'
 import { PolicyRedriver } from './policy-redriver.ts'
+import { processQuarantine } from './process-quarantine.ts'
 import type { ResolvedSubscription } from './resolve-subscription.ts'
 import type { ResolvedWorkerOptions } from './worker-options.ts'
 
@@ -60,7 +59,6 @@ export class WorkerSession {
     store: WorkerStore,
     running: readonly RunningSubscription[],
     giveUp: AbortController,
-    gate: SoloGate,
   ) {
     this.#parts = parts
     this.#store = store
@@ -82,7 +80,7 @@ export class WorkerSession {
       ...shared,
       subscriptions: runners,
       workerId: id,
-      quarantine: new SuspectQuarantine(gate, clock),
+      quarantine: processQuarantine(clock).quarantine,
       everyMs: housekeepingMs,
       unmatched,
       redriver: new PolicyRedriver({ store, observer, subscriptions: running }),
@@ -104,7 +102,7 @@ export class WorkerSession {
 
   static async #register(parts: WorkerParts, store: WorkerStore): Promise<WorkerSession> {
     const { options, id } = parts
-    const gate = new SoloGate()
+    const { gate } = processQuarantine(parts.clock)
     const giveUp = new AbortController()
     const limits = { leaseMs: options.leaseMs, marginMs: options.marginMs }
     const env = { ...parts, store, gate, limits, workerId: id, giveUp: giveUp.signal }
@@ -113,7 +111,7 @@ export class WorkerSession {
     for (const resolved of parts.subscriptions) {
       running.push(composeRunner(env, resolved, await store.register(resolved.definition)))
     }
-    return new WorkerSession(parts, store, running, giveUp, gate)
+    return new WorkerSession(parts, store, running, giveUp)
   }
 
   /** Resolves when none of the subscriptions is joining any more. */

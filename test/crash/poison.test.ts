@@ -2,41 +2,11 @@ import { expect, test } from 'vitest'
 import { countStates, createFaultDatabase, historyOf, joined, workerOn } from '../support/fault-database.ts'
 import { bePatient, comes } from '../support/patience.ts'
 import { publishSteps, stepOutbox, walks } from '../support/steps.ts'
-import type { SubscriptionConfig, WorkerConfig } from '../support/worker-config.ts'
+import { Supervisor } from '../support/supervisor.ts'
+import type { SubscriptionConfig } from '../support/worker-config.ts'
 import { WorkerProcess } from '../support/worker-process.ts'
 
 bePatient()
-
-/** Starts a worker again whenever it dies, as an orchestrator would. */
-class Supervisor implements AsyncDisposable {
-  readonly #config: WorkerConfig
-  #worker: WorkerProcess
-  #stopping = false
-  deaths = 0
-
-  constructor(config: WorkerConfig) {
-    this.#config = config
-    this.#worker = this.#start(1)
-  }
-
-  get worker(): WorkerProcess {
-    return this.#worker
-  }
-
-  #start(life: number): WorkerProcess {
-    const worker = new WorkerProcess({ ...this.#config, workerId: `life-${life}` })
-    void worker.ended.then(() => {
-      this.deaths += 1
-      if (!this.#stopping) this.#worker = this.#start(life + 1)
-    })
-    return worker
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#stopping = true
-    await this.#worker.kill()
-  }
-}
 
 const subscriptions: readonly SubscriptionConfig[] = [
   { name: 'unordered', maxAttempts: 2 },
@@ -48,9 +18,12 @@ test.each(subscriptions)(
   async (subscription) => {
     await using database = await createFaultDatabase()
     await using supervisor = new Supervisor(
-      workerOn(database, 'life', subscription, { handlers: { obeysPoison: true, takesMs: 10 } }),
+      (life) =>
+        new WorkerProcess(
+          workerOn(database, `life-${life}`, subscription, { handlers: { obeysPoison: true, takesMs: 10 } }),
+        ),
     )
-    await supervisor.worker.told('started')
+    await supervisor.process.told('started')
     await joined(database, subscription.name)
     const all = walks(10, 6)
     const poison = all[25]?.eventId ?? ''

@@ -4,6 +4,7 @@ import type { DispatcherOptions } from '../../src/dispatch/options.ts'
 import type { OutboxEvent } from '../../src/event/event.ts'
 import type { Logger } from '../../src/observe/logger.ts'
 import type { WorkerEvent } from '../../src/observe/worker-events.ts'
+import { LeaseLostError } from '../../src/runtime/errors.ts'
 import { ManualClock } from '../../src/runtime/manual-clock.ts'
 import { createClassify } from '../../src/settle/classify.ts'
 
@@ -26,6 +27,9 @@ export function someEvent(overrides: Partial<OutboxEvent> = {}): OutboxEvent {
     ...overrides,
   }
 }
+
+/** What `ctx.complete` throws when it finds nothing to complete. */
+export const leaseLost: LeaseLostError = new LeaseLostError({ eventId: 'e', subscription: 's' })
 
 /** A delivery in a worker's hand. */
 export function someDelivery(overrides: Partial<ClaimedDelivery> = {}): ClaimedDelivery {

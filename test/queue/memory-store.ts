@@ -197,6 +197,10 @@ export class MemoryStore implements WorkerStore {
     return this.#run('leave', () => void this.tables.workers.delete(workerId))
   }
 
+  forgetWorkers(): Promise<void> {
+    return this.#run('forgetWorkers', () => {})
+  }
+
   register(definition: SubscriptionDefinition): Promise<RegisteredSubscription> {
     return this.#run('register', () => {
       this.definition = definition

@@ -36,16 +36,22 @@ describe('suspects', () => {
     expect(groups).toEqual([1, 2, 4, 8, 16, 32, 64, 64, 39])
   })
 
-  test('of all subscriptions of the process count as one row of groups, and those of a new process begin anew', async () => {
-    const [first, second, later] = [setup(3), setup(10), setup(3)]
-    await first.quarantine.runAll(first.runner, first.stop.signal)
-    await first.quarantine.runAll(second.runner, first.stop.signal)
-    expect([first.groups, second.groups]).toEqual([
-      [1, 2],
-      [4, 6],
+  test('of one subscription do not have the groups of another grow', async () => {
+    const [busy, other] = [setup(10), setup(4)]
+    await busy.quarantine.runAll(busy.runner, busy.stop.signal)
+    await busy.quarantine.runAll(other.runner, busy.stop.signal)
+    expect([busy.groups, other.groups]).toEqual([
+      [1, 2, 4, 3],
+      [1, 2, 1],
     ])
-    await later.quarantine.runAll(later.runner, later.stop.signal)
-    expect(later.groups).toEqual([1, 2])
+  })
+
+  test('of a later crash begin with one alone again', async () => {
+    const { quarantine, runner, stop, groups, ran } = setup(7)
+    await quarantine.runAll(runner, stop.signal)
+    ran.splice(0)
+    await quarantine.runAll(runner, stop.signal)
+    expect(groups).toEqual([1, 2, 4, 1, 2, 4])
   })
 
   test('do not grow in number when a claim fails', async () => {

@@ -12,7 +12,12 @@ type Kind = WorkerEvent['kind']
 
 /** A worker of an ordered subscription whose handler does its first event in a transaction of its own. */
 async function setup(
-  first: (tx: pg.PoolClient, complete: () => Promise<void>, signal: AbortSignal) => Promise<void>,
+  first: (
+    tx: pg.PoolClient,
+    complete: () => Promise<void>,
+    signal: AbortSignal,
+    completeIn: (other: pg.PoolClient) => Promise<void>,
+  ) => Promise<void>,
 ) {
   const postgres = await postgresOutbox()
   const { outbox, pool } = postgres
@@ -23,7 +28,12 @@ async function setup(
     if (event.payload.n !== 1 || ctx.attempt > 1) return
     const tx = await pool.connect()
     await tx.query('begin')
-    await first(tx, () => ctx.complete(tx), ctx.signal)
+    await first(
+      tx,
+      () => ctx.complete(tx),
+      ctx.signal,
+      (other) => ctx.complete(other),
+    )
   }
   const worker = outbox.worker(
     [
@@ -106,6 +116,31 @@ describe('a handler that completes its event in its own transaction', () => {
     expect(s.ran).toEqual([1, 2])
     expect(s.told('handled')).toMatchObject([{ failure: { code: 'TOO_LATE' } }, {}])
     expect([...s.told('leaseLost'), ...s.told('retried')]).toEqual([])
+    await s.end()
+  })
+
+  test('but in one that does not see it fails like any other, instead of running again and again', async () => {
+    const open: pg.PoolClient[] = []
+    const s = await setup(async (tx, complete, _, completeIn) => {
+      const older = open.pop()
+      try {
+        if (older !== undefined) await completeIn(older)
+        await complete()
+        await tx.query('commit')
+      } finally {
+        await older?.query('rollback')
+        older?.release()
+        tx.release()
+      }
+    })
+    const older = await s.pool.connect()
+    await older.query('begin isolation level repeatable read')
+    await older.query('select') // from here on it sees what there is now
+    open.push(older)
+    await s.place('a', 'a')
+    await s.untilDone(2)
+    expect(s.ran).toEqual([1, 1, 2])
+    expect(s.told('retried')).toMatchObject([{ failure: { code: 'LEASE_LOST' }, attempt: 1 }])
     await s.end()
   })
 

@@ -32,12 +32,30 @@ describe('W11 a worker whose database goes away', () => {
     const tries = store.calls.filter((call) => call === 'claim').length
     expect(errors('claim')).toBe(1)
     expect(errors('heartbeat')).toBe(1)
-    expect(errors('housekeeping')).toBe(1)
+    expect(errors('joining')).toBe(1)
+    expect(errors('recovery')).toBe(1)
     expect(tries).toBeLessThan(40)
     tables.publish()
     store.interpose = () => {}
     await clock.advance(6_500)
     expect(runs()).toBe(1)
+    const stopped = worker.stop()
+    await clock.advance(100)
+    await stopped
+  })
+
+  test('for one statement only does everything else', async () => {
+    const { clock, worker, tables, stores, errors, runs } = setup()
+    await worker.start()
+    const [store] = stores
+    if (store === undefined) throw new Error('no store')
+    store.interpose = (operation) => {
+      if (operation === 'advanceJoining') throw new Error('permission denied')
+    }
+    await advanceUntil(clock, () => errors('joining') === 1)
+    Object.assign(tables.publish(), { status: 'PROCESSING', lockedUntilMs: -1, token: 99, attempts: 1 })
+    await advanceUntil(clock, () => runs() === 1)
+    expect(errors('joining')).toBe(1)
     const stopped = worker.stop()
     await clock.advance(100)
     await stopped

@@ -3,7 +3,7 @@ import type { WorkerEvent } from '../../src/observe/worker-events.ts'
 import { fixed } from '../../src/settle/backoff.ts'
 import type { SubscriptionOptions } from '../../src/worker/subscription-options.ts'
 import type { WorkerOptions } from '../../src/worker/worker-options.ts'
-import { eventAt, turn } from '../queue/fakes.ts'
+import { deferred, eventAt, turn } from '../queue/fakes.ts'
 import { advanceUntil, type events, type MemoryOutboxOptions, memoryOutbox } from './memory-outbox.ts'
 
 type Options = Omit<SubscriptionOptions<typeof events, unknown>, 'on'>
@@ -130,6 +130,39 @@ describe('suspects', () => {
     expect(tables.rows.every(({ attempts }) => attempts === 1)).toBe(true)
     await stop()
   })
+
+  test.each([
+    { order: 'none', lanes: 0 },
+    { order: 'aggregate', lanes: 1 },
+  ] as const)(
+    'that are claimed while the worker stops are given back, not run: %j',
+    async ({ order, lanes }) => {
+      const [claimed, answer] = [deferred(), deferred()]
+      const { clock, tables, ran, worker } = await setup(
+        { order },
+        {
+          lanes,
+          onOpen: (store) => {
+            store.interpose = async (operation, when) => {
+              if (operation !== 'claimSuspects' || when !== 'after') return
+              claimed.resolve()
+              await answer.promise
+            }
+          },
+        },
+      )
+      Object.assign(tables.publish(), { held: true, suspect: true, nextRetryAtMs: clock.monotonicMs() })
+      await advanceUntil(clock, () => tables.counts()['PROCESSING'] === 1)
+      await claimed.promise
+      const stopped = worker.stop()
+      await turn()
+      answer.resolve()
+      await clock.advance(1_000)
+      await stopped
+      expect(ran).toEqual([])
+      expect(tables.rows).toMatchObject([{ status: 'PENDING', suspect: true, attempts: 0 }])
+    },
+  )
 })
 
 describe('D4 an event', () => {

@@ -77,15 +77,27 @@ export async function keptQuery(
   values: readonly unknown[],
 ): Promise<readonly RawRow[]> {
   if (!keepers.has(client)) return rawQuery(client, text, values)
-  const kept = `commitpost_${name}`
-  const result = await client.query({
-    text,
-    values: [...values],
-    rowMode: 'array',
-    types: RAW_TYPES,
-    name: kept,
-  })
-  return result.rows
+  try {
+    const result = await client.query({
+      text,
+      values: [...values],
+      rowMode: 'array',
+      types: RAW_TYPES,
+      name: `commitpost_${name}`,
+    })
+    return result.rows
+  } catch (error) {
+    // Nothing was executed, and the same answer would come for ever: this is no session that keeps things.
+    if (!isOfKeeping(error)) throw error
+    keepers.delete(client)
+    return rawQuery(client, text, values)
+  }
+}
+
+/** Whether the session has forgotten a statement (DISCARD ALL), or what it kept does not fit the tables any more. */
+function isOfKeeping(error: unknown): boolean {
+  const code = sqlState(error)
+  return code === '26000' || (code === '0A000' && /cached plan/.test(String(property(error, 'message'))))
 }
 
 /** Runs `work` on a client of the pool; a client whose connection failed is destroyed, never handed out again. */

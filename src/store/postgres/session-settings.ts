@@ -36,7 +36,6 @@ const NEEDED = new Map<string, string>([
 const PLANNING = [
   'set session plan_cache_mode = force_generic_plan',
   'set session enable_seqscan = off',
-  'set session enable_bitmapscan = off',
   'set session jit = off',
 ]
 

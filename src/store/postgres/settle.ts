@@ -16,7 +16,9 @@ export async function settle(
   batch: readonly Settled[],
   locked: WeakSet<ClaimedDelivery>,
 ): Promise<SettleReport> {
-  const done = groupBy(batch.filter(isDone), ({ delivery }) => delivery.lease)
+  // In the order of the claims, whichever had a result first: if the worker is cut off between two statements, nothing of
+  // a key may be DONE while something earlier of it is not, and comes again.
+  const done = groupBy(batch.filter(isDone), ({ delivery }) => delivery.lease).toSorted(byToken)
   const failed = groupBy(
     batch.filter((settled) => !isDone(settled)),
     ({ delivery }) => delivery.subscriptionId,
@@ -68,6 +70,10 @@ function add(report: MutableReport, group: readonly Settled[], found: FailedRepo
   const isLost = (position: string): boolean =>
     !settled.has(position) && !busy.has(position) && !committed.has(position)
   report.lost.push(...keysOf(group, isLost))
+}
+
+function byToken([a]: NonEmpty<Settled>, [b]: NonEmpty<Settled>): number {
+  return Number(BigInt(a.delivery.lease.token) - BigInt(b.delivery.lease.token))
 }
 
 type NonEmpty<Item> = readonly [Item, ...Item[]]

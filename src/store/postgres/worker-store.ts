@@ -25,6 +25,7 @@ import { claimSuspects } from './claim-suspects.ts'
 import { withClient } from './client.ts'
 import { DueShare } from './due-share.ts'
 import { explained } from './explained.ts'
+import { forgetWorkers } from './forget-workers.ts'
 import { heartbeat } from './heartbeat.ts'
 import type { QuotedSchema } from './identifiers.ts'
 import { LaneClaims } from './lane-claims.ts'
@@ -108,6 +109,10 @@ export class PostgresWorkerStore implements WorkerStore {
 
   leave(workerId: string): Promise<void> {
     return leave(this.#pool, this.#schema, workerId)
+  }
+
+  forgetWorkers(): Promise<void> {
+    return forgetWorkers(this.#pool, this.#schema)
   }
 
   takeLanes(request: Parameters<LaneStore['takeLanes']>[0]): Promise<TakenLanes> {
