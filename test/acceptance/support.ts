@@ -1,6 +1,7 @@
 import pg from 'pg'
 import type {
   Catalogue,
+  Clock,
   EventName,
   Logger,
   Middleware,
@@ -15,6 +16,7 @@ import type {
   WorkerOptions,
 } from '../../src/index.ts'
 import { createOutbox } from '../../src/outbox.ts'
+import { systemClock } from '../../src/runtime/clock.ts'
 import { migrateUp, postgresStore } from '../../src/store/postgres/index.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { eventually as eventuallyWithin } from '../support/program.ts'
@@ -89,7 +91,7 @@ export class System<C extends Catalogue> implements AsyncDisposable {
 
   /** An outbox as another process would have it. */
   newProcess(): Outbox<C, Transaction> {
-    return this.#newOutbox(this.newPool())
+    return this.#newOutbox(this.newPool(), { ...systemClock })
   }
 
   /** A pool of its own on the same schema, closed with the system. */
@@ -184,10 +186,11 @@ export class System<C extends Catalogue> implements AsyncDisposable {
     await this.#database.drop()
   }
 
-  #newOutbox(pool: pg.Pool): Outbox<C, Transaction> {
+  /** What has a clock of its own counts as a process of its own. */
+  #newOutbox(pool: pg.Pool, ownClock: Clock = systemClock): Outbox<C, Transaction> {
     const { tables: _, ...options } = this.#options
     const store = postgresStore({ pool, schema: this.schema })
-    return createOutbox({ ...options, store, events: this.#events })
+    return createOutbox({ clock: ownClock, ...options, store, events: this.#events })
   }
 
   async #start(

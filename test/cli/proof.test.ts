@@ -169,7 +169,9 @@ describe('doctor', () => {
     const directory = await mkdtemp(join(tmpdir(), 'commitpost-doctor-'))
     const config = (storedAs: string): string =>
       `export default {
-         outbox: { worker() {}, events: { events: [{ storedAs: '${storedAs}' }] } }, subscriptions: [{}] }`
+         outbox: { worker() {}, events: {
+           events: [{ storedAs: '${storedAs}' }], findStored() {}, prepare() {}, read() {} } },
+         subscriptions: [{}] }`
     try {
       await writeFile(join(directory, 'all.mjs'), config('OrderPlaced'))
       await writeFile(join(directory, 'other.mjs'), config('Other'))
@@ -184,7 +186,7 @@ describe('doctor', () => {
       )
       const bare = await cli('doctor', '--config', join(directory, 'bare.mjs'))
       expect(bare).toMatchObject({ code: 1, stdout: '' })
-      expect(bare.stderr).toContain('outbox must be what createOutbox made')
+      expect(bare.stderr).toContain('its outbox has no catalogue: it must be what createOutbox made')
     } finally {
       await rm(directory, { recursive: true })
     }

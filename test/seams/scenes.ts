@@ -28,7 +28,15 @@ function working(order: 'none' | 'aggregate', parts: Parts, backlog: (stage: Sta
   }
 }
 
-const START = ['assertReady', 'register', 'heartbeat', 'advanceJoining', 'recover', 'takeUnmatched']
+const START = [
+  'assertReady',
+  'register',
+  'heartbeat',
+  'advanceJoining',
+  'recover',
+  'takeUnmatched',
+  'forgetWorkers',
+]
 
 /** The second statement of a claim that found something held, or locked in that moment. */
 const LONG_WAY = 'claimLanes: update outbox_delivery (2)'

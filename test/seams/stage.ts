@@ -64,8 +64,9 @@ export class Stage implements AsyncDisposable {
   process(id: string): Process {
     const application_name = this.#nameOf(id)
     const pool = new SeamPool(sturdyPool({ connectionString: this.db.url, application_name, max: 6 }))
-    const store = postgresStore({ pool, schema: this.db.schema, clock: HURRIED })
-    const outbox = createOutbox({ store: namingOperations(store), events: catalogue, notify: false })
+    const store = namingOperations(postgresStore({ pool, schema: this.db.schema, clock: HURRIED }))
+    // What has a clock of its own counts as a process of its own.
+    const outbox = createOutbox({ store, events: catalogue, notify: false, clock: { ...systemClock } })
     const { order, startFrom = 'now', hasPolicy = false } = this.subscription
     const worker = outbox.worker(
       [
@@ -81,13 +82,7 @@ export class Stage implements AsyncDisposable {
           pollMinMs: 5,
         }),
       ],
-      {
-        workerId: id,
-        leaseMs: LEASE_MS,
-        housekeepingMs: 20,
-        listen: false,
-        drainMs: 10_000,
-      },
+      { workerId: id, leaseMs: LEASE_MS, housekeepingMs: 20, listen: false, drainMs: 10_000 },
     )
     this.#ending.push(() => (pool.dead ? pool.end() : worker.stop().then(() => pool.end())))
     return { id, pool, outbox, worker, start: () => startPatiently(worker) }
