@@ -22,6 +22,9 @@ const plan = played.flatMap(({ scene, seams }) =>
     .flatMap((seam) => FAULTS.map((fault) => ({ scene, seam, fault }))),
 )
 
+// Not a step on the way of an event. `openTransaction` only reads, for a message, and only where joining takes its time.
+const BESIDE = new Set(['constructor', 'close', 'listen', 'openTransaction', 'setPaused', 'subscriptions'])
+
 describe('a process without a fault', () => {
   test.each(played)('has nothing wrong: $scene.name', ({ verdict }) => {
     expect(verdict).toEqual(CLEAN)
@@ -30,14 +33,13 @@ describe('a process without a fault', () => {
   test('passes no seam that is not broken somewhere below', () => {
     const broken = new Set(plan.map(({ seam }) => seam))
     const passed = new Set(played.flatMap(({ seams }) => seams))
-    expect([...passed].filter((seam) => !broken.has(seam))).toEqual([])
+    expect([...passed].filter((seam) => !broken.has(seam) && !BESIDE.has(operationOf(seam)))).toEqual([])
   })
 
   test('passes through every operation a worker has', () => {
     const methods = Object.getOwnPropertyNames(PostgresWorkerStore.prototype)
-    const elsewhere = ['constructor', 'close', 'listen', 'openTransaction', 'setPaused', 'subscriptions']
     const passed = new Set(plan.map(({ seam }) => operationOf(seam)))
-    expect(methods.filter((name) => !passed.has(name) && !elsewhere.includes(name))).toEqual([])
+    expect(methods.filter((name) => !passed.has(name) && !BESIDE.has(name))).toEqual([])
   })
 })
 
