@@ -24,8 +24,9 @@ const FILL = `
       from generate_series(${ROWS + 1}, ${ROWS + WAITING}) n;
   insert into outbox_dead_letter (subscription, subscription_id, lane, position, event_id, stream, event_type,
          schema_version, aggregate_type, aggregate_id, payload, headers, occurred_at, error_code, error_message,
-         retry_count)
-    select 'plain', 1, 0, n, gen_random_uuid(), 's', 'T', 1, 'a', 'b', '{}', '{}', now(), 'BOOM', '', 0
+         retry_count, reason, fingerprint)
+    select 'plain', 1, 0, n, gen_random_uuid(), 's', 'T', 1, 'a', 'b', '{}', '{}', now(), 'BOOM', '', 0,
+           'RETRIES_EXHAUSTED', 'f'
       from generate_series(1, 20000) n`
 
 test.each(['with statistics', 'without'])(

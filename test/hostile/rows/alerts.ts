@@ -32,6 +32,9 @@ async function toldThrough({ pool, outbox }: Scene, sink: AlertSink): Promise<ob
   const [told, untold] = [round.told, round.untold].map((list) =>
     list.filter(({ rule }) => rule === 'deadLetter'),
   )
+  await pool.query(
+    `update outbox_dead_letter set resolved = true, resolved_at = now(), resolved_by = 'kim' where stream = 's'`,
+  )
   await pool.query(`delete from outbox_dead_letter where stream = 's'`)
   return { told: told?.length, untold: untold?.length }
 }
