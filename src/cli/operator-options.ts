@@ -1,4 +1,4 @@
-import { type OptionSpec, requiredRowNumber, requiredText, text } from './option-spec.ts'
+import { type OptionSpec, required, requiredText, rowNumber, text } from './option-spec.ts'
 
 /** Who acts: needed by every command that changes something, and recorded in the same transaction. */
 export const operatorOption: OptionSpec<string> = requiredText('NAME', {
@@ -13,10 +13,12 @@ export const noteOption: OptionSpec<string | undefined> = text('TEXT', {
 })
 
 /** Which dead letter. */
-export const deadLetterOperand: OptionSpec<string> = requiredRowNumber('id', {
-  en: 'The number of the dead letter',
-  ko: '데드 레터 번호입니다',
-})
+export const deadLetterOperand: OptionSpec<string> = required(
+  rowNumber('id', {
+    en: 'The number of the dead letter',
+    ko: '데드 레터 번호입니다',
+  }),
+)
 
 /** Which subscription. */
 export const subscriptionOperand: OptionSpec<string> = requiredText('subscription', {

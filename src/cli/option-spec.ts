@@ -1,6 +1,6 @@
 import { parseDuration } from '../runtime/duration.ts'
 import { isUuid } from '../runtime/ids.ts'
-import type { Localized } from './language.ts'
+import type { Localized } from '../runtime/language.ts'
 import type { Messages } from './messages/messages.ts'
 
 /** A value read from the command line, or what is wrong with the text that was given. */
@@ -75,15 +75,13 @@ export function rowNumber(placeholder: string, summary: Localized): OptionSpec<s
 }
 
 /** The same, without which the command cannot run. */
-export function requiredRowNumber(placeholder: string, summary: Localized): OptionSpec<string> {
-  const { read } = rowNumber(placeholder, summary)
+export function required<Value>(spec: OptionSpec<Value | undefined>): OptionSpec<Value> {
   return {
-    placeholder,
-    summary,
+    ...spec,
     read: (given, name, messages) =>
       given === undefined
-        ? { ok: false, problem: messages.usage.isRequired(name, summary) }
-        : (read(given, name, messages) as Reading<string>),
+        ? { ok: false, problem: messages.usage.isRequired(name, spec.summary) }
+        : (spec.read(given, name, messages) as Reading<Value>),
   }
 }
 
@@ -128,29 +126,11 @@ export function choice<Choice extends string>(
   return { placeholder, summary, read }
 }
 
-/** A length of time without which the command cannot run. */
-export function requiredDuration(placeholder: string, summary: Localized): OptionSpec<number> {
-  const { read } = duration(placeholder, summary)
-  return {
-    placeholder,
-    summary,
-    read: (given, name, messages) =>
-      given === undefined
-        ? { ok: false, problem: messages.usage.isRequired(name, summary) }
-        : (read(given, name, messages) as Reading<number>),
-  }
-}
-
-/** The id of an event, without which the command cannot run. */
-export function requiredEventId(placeholder: string, summary: Localized): OptionSpec<string> {
-  return {
-    placeholder,
-    summary,
-    read: (given, name, messages) => {
-      if (given === undefined) return { ok: false, problem: messages.usage.isRequired(name, summary) }
-      return isUuid(given)
-        ? { ok: true, value: given }
-        : { ok: false, problem: messages.usage.mustBeEventId(name, given) }
-    },
-  }
+/** The id of an event. */
+export function eventId(placeholder: string, summary: Localized): OptionSpec<string | undefined> {
+  const read: OptionSpec<string | undefined>['read'] = (given, name, messages) =>
+    given === undefined || isUuid(given)
+      ? { ok: true, value: given }
+      : { ok: false, problem: messages.usage.mustBeEventId(name, given) }
+  return { placeholder, summary, read }
 }

@@ -1,10 +1,12 @@
-import { type OptionSpec, requiredRowNumber } from './option-spec.ts'
+import { type OptionSpec, required, rowNumber, text } from './option-spec.ts'
 
 /** Which plan. */
-export const planOperand: OptionSpec<string> = requiredRowNumber('plan', {
-  en: 'The number of the plan',
-  ko: '재처리 계획 번호입니다',
-})
+export const planOperand: OptionSpec<string> = required(
+  rowNumber('plan', {
+    en: 'The number of the plan',
+    ko: '재처리 계획 번호입니다',
+  }),
+)
 
 /** A share such as 0.5 or 50%; null for never. */
 export function share(summary: OptionSpec<unknown>['summary']): OptionSpec<number | null | undefined> {
@@ -33,11 +35,6 @@ export function rowNumbers(
 }
 
 /** An ordering key. It may be empty: that of a subscription in total order. */
-export const keyOperand: OptionSpec<string> = {
-  placeholder: 'key',
-  summary: { en: 'The ordering key', ko: '순서 키입니다' },
-  read: (given, name, messages) =>
-    given === undefined
-      ? { ok: false, problem: messages.usage.isRequired(name, keyOperand.summary) }
-      : { ok: true, value: given },
-}
+export const keyOperand: OptionSpec<string> = required(
+  text('key', { en: 'The ordering key', ko: '순서 키입니다' }),
+)

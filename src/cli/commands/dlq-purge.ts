@@ -1,6 +1,6 @@
 import { type Command, defineCommand } from '../command.ts'
 import { noteOption, operatorOption } from '../operator-options.ts'
-import { requiredDuration, text } from '../option-spec.ts'
+import { duration, required, text } from '../option-spec.ts'
 import { safeLine } from '../text/safe.ts'
 import { withReadyDatabase } from '../with-database.ts'
 
@@ -17,10 +17,12 @@ export const dlqPurgeCommand: Command = defineCommand({
   },
   operands: {},
   options: {
-    'older-than': requiredDuration('TIME', {
-      en: 'How long ago they must have been resolved: 90d',
-      ko: '해결된 지 얼마나 지난 것인지입니다. 예: 90d',
-    }),
+    'older-than': required(
+      duration('TIME', {
+        en: 'How long ago they must have been resolved: 90d',
+        ko: '해결된 지 얼마나 지난 것인지입니다. 예: 90d',
+      }),
+    ),
     subscription: text('NAME', { en: 'Only those of this subscription', ko: '이 구독의 것만' }),
     operator: operatorOption,
     note: noteOption,
