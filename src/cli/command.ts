@@ -1,11 +1,11 @@
+import type { Formats } from '../runtime/formats.ts'
+import type { Language, Localized } from '../runtime/language.ts'
 import type { ExitCode } from './cli-error.ts'
-import type { Language, Localized } from './language.ts'
 import type { Messages } from './messages/messages.ts'
 import type { OptionSpec, OptionSpecs, ValuesOf } from './option-spec.ts'
 import type { GlobalValues } from './options.ts'
 import type { Services } from './services.ts'
 import type { Terminal } from './terminal.ts'
-import type { Formats } from './text/format.ts'
 
 /** One command of the program, as written in its file. */
 export interface CommandDefinition<Options extends OptionSpecs, Operands extends OptionSpecs> {

@@ -1,10 +1,10 @@
 import { CommitpostError } from '../runtime/errors.ts'
 import { textProperty } from '../runtime/property.ts'
+import { redact } from '../runtime/redact.ts'
 import { isSqlState } from '../runtime/sql-state.ts'
 import { describeError } from '../runtime/text.ts'
 import { CliError, type ExitCode } from './cli-error.ts'
 import type { Messages } from './messages/messages.ts'
-import { redact } from './text/redact.ts'
 import { safeBlock } from './text/safe.ts'
 
 /** A failure in the form it is shown in: clean of passwords and of control characters. */

@@ -1,10 +1,10 @@
+import type { Language } from '../runtime/language.ts'
+import { displayWidth, pad } from '../runtime/width.ts'
 import type { Command } from './command.ts'
-import type { Language } from './language.ts'
 import type { Messages } from './messages/messages.ts'
 import type { OptionSpec } from './option-spec.ts'
 import { globalOptions } from './options.ts'
 import type { Terminal } from './terminal.ts'
-import { displayWidth, pad } from './text/width.ts'
 
 /** What a help text is made of. */
 export interface HelpParts {

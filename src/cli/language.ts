@@ -1,7 +1,5 @@
 import { LANGUAGES, type Language } from '../runtime/language.ts'
 
-export type { Language, Localized } from '../runtime/language.ts'
-
 /** What the environment asks for: Korean where the locale of messages starts with "ko", else English. */
 export function languageOf(env: Readonly<Record<string, string | undefined>>): Language {
   // The order of POSIX: the first that is set and not empty decides.

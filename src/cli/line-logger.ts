@@ -1,9 +1,9 @@
 import type { Logger, LogLevel, LogLine } from '../observe/logger.ts'
 import { type Clock, systemClock } from '../runtime/clock.ts'
+import type { Formats } from '../runtime/formats.ts'
+import { redact } from '../runtime/redact.ts'
 import { describeError } from '../runtime/text.ts'
 import type { Style, Terminal } from './terminal.ts'
-import type { Formats } from './text/format.ts'
-import { redact } from './text/redact.ts'
 import { safeJson, safeLine } from './text/safe.ts'
 
 /** What a logger for people is made of. */

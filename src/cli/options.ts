@@ -1,4 +1,5 @@
-import { type Language, languageOf, parseLanguage } from './language.ts'
+import type { Language } from '../runtime/language.ts'
+import { languageOf, parseLanguage } from './language.ts'
 import { flag, type OptionSpec, text } from './option-spec.ts'
 
 /** The schema Commitpost's tables live in unless told otherwise. */

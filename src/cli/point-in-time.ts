@@ -1,6 +1,6 @@
 import { systemClock } from '../runtime/clock.ts'
 import { parseDuration } from '../runtime/duration.ts'
-import type { Localized } from './language.ts'
+import type { Localized } from '../runtime/language.ts'
 import type { OptionSpec } from './option-spec.ts'
 
 const ISO_DATE = /^\d{4}-\d\d-\d\d$/

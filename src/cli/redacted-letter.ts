@@ -1,5 +1,5 @@
+import { redact } from '../runtime/redact.ts'
 import type { DeadLetter } from '../store/dead-letter-store.ts'
-import { redact } from './text/redact.ts'
 
 /** A dead letter to be shown: what handlers threw may hold a connection string. The payload is left as it is. */
 export function redactedLetter(letter: DeadLetter): DeadLetter {

@@ -1,6 +1,6 @@
+import { displayWidth, pad } from '../runtime/width.ts'
 import type { RedriveProgress, RedriveSkip } from '../store/redrive-store.ts'
 import type { Invocation } from './command.ts'
-import { displayWidth, pad } from './text/width.ts'
 
 type Speech = Pick<Invocation<unknown>, 'messages' | 'formats'>
 

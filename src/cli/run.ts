@@ -1,16 +1,16 @@
+import { formatsIn } from '../runtime/formats.ts'
+import type { Language } from '../runtime/language.ts'
 import { suggest } from '../runtime/suggest.ts'
 import type { ExitCode } from './cli-error.ts'
 import type { Command, CommandProcess } from './command.ts'
 import { describeFailure, stackOf } from './failure.ts'
 import { commandHelp, groupHelp } from './help.ts'
-import type { Language } from './language.ts'
 import { messagesIn } from './messages/dictionaries.ts'
 import type { Messages } from './messages/messages.ts'
 import { chooseLanguage, globalOptions, resolveGlobals } from './options.ts'
 import { hasOption, readValues, splitWords, usageError, valueOf, type Words } from './parse.ts'
 import type { Services } from './services.ts'
 import type { Terminal } from './terminal.ts'
-import { formatsIn } from './text/format.ts'
 
 /** What a run of the program is made of. */
 export interface ProgramParts {

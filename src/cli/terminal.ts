@@ -1,6 +1,6 @@
+import { truncate } from '../runtime/width.ts'
 import { safeJson } from './text/safe.ts'
 import type { TableStyle } from './text/table.ts'
-import { truncate } from './text/width.ts'
 
 /** What sets a text off. */
 export type Style = 'title' | 'good' | 'warning' | 'bad' | 'faint'

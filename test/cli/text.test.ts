@@ -1,10 +1,11 @@
 import { describe, expect, test } from 'vitest'
-import { formatsIn } from '../../src/cli/text/format.ts'
-import { redact, withoutPassword } from '../../src/cli/text/redact.ts'
+import { withoutPassword } from '../../src/cli/text/redact.ts'
 import { safeBlock, safeJson, safeLine } from '../../src/cli/text/safe.ts'
 import { renderTable } from '../../src/cli/text/table.ts'
-import { displayWidth, pad, truncate } from '../../src/cli/text/width.ts'
+import { formatsIn } from '../../src/runtime/formats.ts'
+import { redact } from '../../src/runtime/redact.ts'
 import { editsBetween, suggest } from '../../src/runtime/suggest.ts'
+import { displayWidth, pad, truncate } from '../../src/runtime/width.ts'
 
 describe('the width of text', () => {
   test.each([

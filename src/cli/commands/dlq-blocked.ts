@@ -1,7 +1,7 @@
+import { redact } from '../../runtime/redact.ts'
 import type { BlockedKey } from '../../store/dead-letter-store.ts'
 import { type Command, defineCommand, type Invocation } from '../command.ts'
 import { rowNumber, text, wholeNumber } from '../option-spec.ts'
-import { redact } from '../text/redact.ts'
 import { safeLine } from '../text/safe.ts'
 import { renderTable } from '../text/table.ts'
 import { withReadyDatabase } from '../with-database.ts'

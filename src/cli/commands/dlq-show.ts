@@ -1,10 +1,10 @@
+import { displayWidth, pad } from '../../runtime/width.ts'
 import type { DeadLetter } from '../../store/dead-letter-store.ts'
 import { type Command, defineCommand, type Invocation } from '../command.ts'
 import { deadLetterOperand } from '../operator-options.ts'
 import { redactedLetter } from '../redacted-letter.ts'
 import { safeBlock, safeJson, safeLine } from '../text/safe.ts'
 import { renderTable } from '../text/table.ts'
-import { displayWidth, pad } from '../text/width.ts'
 import { withReadyDatabase } from '../with-database.ts'
 
 /** `commitpost dlq show <id>` */

@@ -1,13 +1,13 @@
 import type { Finding } from '../../inspect/finding.ts'
 import { findingText } from '../../inspect/finding-texts.ts'
 import type { DoctorReport } from '../../inspect/proof.ts'
+import { redact } from '../../runtime/redact.ts'
+import { displayWidth, pad } from '../../runtime/width.ts'
 import { type Command, defineCommand, type Invocation } from '../command.ts'
 import { loadCatalogue } from '../load-catalogue.ts'
 import { flag, text } from '../option-spec.ts'
 import type { Style } from '../terminal.ts'
-import { redact } from '../text/redact.ts'
 import { safeLine } from '../text/safe.ts'
-import { displayWidth, pad } from '../text/width.ts'
 import { withDatabase } from '../with-database.ts'
 
 /** `commitpost doctor` */

@@ -1,4 +1,4 @@
-import type { Language } from '../language.ts'
+import type { Language } from '../../runtime/language.ts'
 import { en } from './en.ts'
 import { ko } from './ko.ts'
 import type { Messages } from './messages.ts'

@@ -1,6 +1,6 @@
 import type { CommitpostErrorCode } from '../../runtime/errors.ts'
+import type { Localized } from '../../runtime/language.ts'
 import type { DeadLetter } from '../../store/dead-letter-store.ts'
-import type { Localized } from '../language.ts'
 import type { CareMessages } from './care-messages.ts'
 import type { ProofMessages } from './proof.ts'
 import type { RedriveMessages } from './redrive.ts'

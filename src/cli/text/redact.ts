@@ -1,7 +1,5 @@
 import { redact } from '../../runtime/redact.ts'
 
-export { redact } from '../../runtime/redact.ts'
-
 /** A connection string that can be shown and used where a password is not needed or asked for. */
 export function withoutPassword(url: string): string {
   try {

@@ -1,4 +1,4 @@
-import { displayWidth, pad, truncate } from './width.ts'
+import { displayWidth, pad, truncate } from '../../runtime/width.ts'
 
 /** One column of a table. */
 export interface Column {

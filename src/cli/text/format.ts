@@ -1,1 +1,0 @@
-export { type Formats, formatsIn } from '../../runtime/formats.ts'

@@ -1,1 +1,0 @@
-export { displayWidth, pad, truncate } from '../../runtime/width.ts'
