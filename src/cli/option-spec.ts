@@ -127,7 +127,7 @@ export function choice<Choice extends string>(
 }
 
 /** The id of an event. */
-export function eventId(placeholder: string, summary: Localized): OptionSpec<string | undefined> {
+export function uuidOfEvent(placeholder: string, summary: Localized): OptionSpec<string | undefined> {
   const read: OptionSpec<string | undefined>['read'] = (given, name, messages) =>
     given === undefined || isUuid(given)
       ? { ok: true, value: given }

@@ -4,7 +4,7 @@ import { sentenceOf } from '../../inspect/reason-texts.ts'
 import { redact } from '../../runtime/redact.ts'
 import { displayWidth, pad } from '../../runtime/width.ts'
 import { type Command, defineCommand, type Invocation } from '../command.ts'
-import { eventId, required } from '../option-spec.ts'
+import { required, uuidOfEvent } from '../option-spec.ts'
 import { safeLine } from '../text/safe.ts'
 import { withReadyDatabase } from '../with-database.ts'
 
@@ -20,7 +20,7 @@ export const whyCommand: Command = defineCommand({
     ko: '이벤트가 있으면 0, 없으면 1로 끝납니다. 아직 커밋되지 않은 트랜잭션의 이벤트는 발행되지 않은 것과 구분할 수\n없습니다.',
   },
   operands: {
-    event: required(eventId('event', { en: 'The id of the event', ko: '이벤트 ID입니다' })),
+    event: required(uuidOfEvent('event', { en: 'The id of the event', ko: '이벤트 ID입니다' })),
   },
   options: {},
   run: (invocation) =>
