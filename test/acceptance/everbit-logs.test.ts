@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { defineEvents, subscription } from '../../src/index.ts'
+import { lapseLeases } from '../support/leases.ts'
 import { openEverbit } from './everbit-system.ts'
 import { eventually, type LoggedLine, openSystem, recordingLogger, signal } from './support.ts'
 
@@ -88,9 +89,10 @@ describe('logs of everbit', () => {
     await everbit.runElsewhere([worker('asleep')], { leaseMs: 60_000 })
     const eventId = await everbit.publish('RunBacktest', backtest('job'))
     await started.happened
-    await everbit.pool.query(
-      `update outbox_delivery set locked_until = clock_timestamp() - interval '1 second'`,
+    const { rows } = await everbit.pool.query<{ worker: string }>(
+      'select worker_id as worker from outbox_lease',
     )
+    await lapseLeases(everbit.pool, rows[0]?.worker ?? '')
     await everbit.runElsewhere([worker('awake')], { leaseMs: 60_000 })
     await everbit.untilStatus(eventId, 'DONE')
     released.happen()

@@ -5,6 +5,7 @@ import { migrateUp } from '../../src/store/postgres/migrate.ts'
 import { PostgresWorkerStore } from '../../src/store/postgres/worker-store.ts'
 import type { WorkerStore } from '../../src/store/store.ts'
 import { createOutboxDatabase, type OutboxDatabase, one } from '../store/postgres/fixtures.ts'
+import { lapseLeases } from '../support/leases.ts'
 import { eventually } from '../support/program.ts'
 import { SteppingPool } from './stepping-pool.ts'
 
@@ -118,14 +119,7 @@ export async function publishMany({ db }: Hazard, count: number, key: string): P
 
 /** The leases of a worker end now, as if its time had passed on the database's clock. */
 export async function lapse(db: OutboxDatabase, workerId: string): Promise<void> {
-  await db.pool.query(
-    `update outbox_delivery set locked_until = clock_timestamp() - interval '1 ms' where locked_by = $1`,
-    [workerId],
-  )
-  await db.pool.query(`update outbox_lane set until = clock_timestamp() - interval '1 ms' where owner = $1`, [
-    workerId,
-  ])
-  await db.pool.query('delete from outbox_worker where worker_id = $1', [workerId])
+  await lapseLeases(db.pool, workerId)
 }
 
 /** Puts a changed function in the place of one of the schema's own; fails when there is nothing to change. */

@@ -103,6 +103,9 @@ async function passUnheard(stage: Stage, seam: string): Promise<void> {
       `update outbox_delivery set locked_until = ${past}
         where ordering_key is null and lease_token = (select last_value from outbox_lease_token)`,
     )
+    await stage.db.pool.query(
+      `update outbox_lease set until = ${past} where token = (select last_value from outbox_lease_token)`,
+    )
   }
 }
 

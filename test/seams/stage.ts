@@ -11,6 +11,7 @@ import { postgresStore } from '../../src/store/postgres/index.ts'
 import type { Transaction } from '../../src/store/transaction.ts'
 import type { OutboxDatabase } from '../store/postgres/fixtures.ts'
 import { Journal } from '../support/journal.ts'
+import { lapseLeases, recordLeases } from '../support/leases.ts'
 import { eventually } from '../support/program.ts'
 import { sturdyPool } from '../support/sturdy-pool.ts'
 import { catalogue, type Deed, followUp, identityOf, type SceneEvent, toInput } from './scene-events.ts'
@@ -142,6 +143,7 @@ export class Stage implements AsyncDisposable {
         where event_id = any ($1)`,
       [eventIds, suspect],
     )
+    await recordLeases(this.db.pool)
     await this.db.pool.query(
       `update outbox_lane set owner = 'gone', until = now() - interval '1 s', epoch = epoch + 1`,
     )
@@ -160,12 +162,7 @@ export class Stage implements AsyncDisposable {
 
   /** The time of a process that is dead passes on the database's clock. */
   async lapse(worker: string): Promise<void> {
-    const past = `clock_timestamp() - interval '1 ms'`
-    await this.db.pool.query(`update outbox_delivery set locked_until = ${past} where locked_by = $1`, [
-      worker,
-    ])
-    await this.db.pool.query(`update outbox_lane set until = ${past} where owner = $1`, [worker])
-    await this.db.pool.query('delete from outbox_worker where worker_id = $1', [worker])
+    await lapseLeases(this.db.pool, worker)
   }
 
   /** Whatever failed before succeeds from now on. */

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import type { WorkerEvent } from '../../src/observe/worker-events.ts'
 import { subscription } from '../../src/worker/subscription.ts'
+import { recordLeases } from '../support/leases.ts'
 import { eventually } from '../support/program.ts'
 import { postgresOutbox, type shopEvents } from './postgres-outbox.ts'
 
@@ -32,6 +33,7 @@ test('a row that the database refuses to let die does not keep other subscriptio
        set status = 'PROCESSING', suspect = s.name = 'refused', attempt_count = 1, locked_by = 'killed',
            locked_until = clock_timestamp() - interval '1 s', lease_token = nextval('outbox_lease_token')
       from outbox_subscription s where s.id = d.subscription_id`)
+  await recordLeases(pool)
   await pool.query(`
     create function refuse() returns trigger language plpgsql as $$ begin raise 'the alert is not sent'; end $$;
     create trigger refuse before update on outbox_delivery for each row when (new.status = 'DEAD')

@@ -10,26 +10,25 @@ const backlogSql = (schema: QuotedSchema): string => `
     from ${schema}.outbox_subscription s
     cross join lateral (
       (select 'fresh' as kind, d.event_id, d.created_at from ${schema}.outbox_delivery d
-        where d.subscription_id = s.id and d.status = 'PENDING' and not d.held
+        where d.subscription_id = s.id and d.fresh
         order by d.lane, (d.id + 0) limit $1)
       union all
       (select 'held', d.event_id, d.created_at from ${schema}.outbox_delivery d
-        where d.subscription_id = s.id and d.status = 'PENDING' and d.held and not d.suspect
+        where d.subscription_id = s.id and d.held and not d.suspect and d.next_retry_at is not null
         order by d.lane, d.next_retry_at, d.id limit $1)
       union all
       (select 'suspect', d.event_id, d.created_at from ${schema}.outbox_delivery d
-        where d.subscription_id = s.id and d.status = 'PENDING' and d.suspect
+        where d.subscription_id = s.id and d.held and d.suspect
         order by d.id, d.lane limit $1)
       union all
-      (select 'leased', d.event_id, d.created_at from ${schema}.outbox_delivery d
-        where d.subscription_id = s.id and d.status = 'PROCESSING'
-        order by d.lease_token limit $1)
+      (select 'leased', h.event_id, h.created_at from ${schema}.outbox_in_hand h
+        where h.subscription_id = s.id limit $1)
       union all
       (select 'head', h.event_id, h.created_at
          from generate_series(0, greatest(s.lanes - 1, 0)) as l (lane)
          cross join lateral (
            select d.event_id, d.created_at from ${schema}.outbox_delivery d
-            where d.subscription_id = s.id and d.lane = l.lane and d.status = 'PENDING' and not d.held
+            where d.subscription_id = s.id and d.lane = l.lane and d.fresh
             order by (d.id + 0) limit 1) h)
     ) d
     cross join lateral (

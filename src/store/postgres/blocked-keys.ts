@@ -43,7 +43,7 @@ const blockedSql = (schema: QuotedSchema): string => `
    cross join lateral (
      select count(*) as seen, count(*) filter (where looked_at.ordering_key = h.ordering_key) as events from (
        select f.ordering_key from ${schema}.outbox_delivery f
-        where f.subscription_id = h.subscription_id and f.lane = h.lane and f.status = 'PENDING' and not f.held
+        where f.subscription_id = h.subscription_id and f.lane = h.lane and f.fresh
           and f.id + 0 > h.position
         order by f.id + 0
         limit ${FARTHEST}) looked_at) fresh

@@ -3,7 +3,8 @@ import { keptQuery, type PgPool, withClient } from './client.ts'
 import { RETURNING_CLAIMED, selectClaimed, toDeliveries } from './event-row.ts'
 import { FRESH_POSITION } from './fresh-position.ts'
 import { type QuotedSchema, sequenceName } from './identifiers.ts'
-import { LEASE_OF_LANES, ownedLanes } from './lane-sql.ts'
+import { LEASE_OF_LANES, ownedLanes, RECORD_OF_LANES } from './lane-sql.ts'
+import { recordLease } from './lease-sql.ts'
 import type { LowWaterBound } from './low-water.ts'
 
 // Where nothing of these lanes is held and the subscription is not being widened, no key waits for anything: its events
@@ -33,7 +34,7 @@ const claimFreshLanesSql = (schema: QuotedSchema): string => `
       select r.tid from mine m
        cross join lateral (
          select d.ctid as tid from ${schema}.outbox_delivery d
-          where d.subscription_id = $1 and d.lane = m.lane and d.status = 'PENDING' and not d.held
+          where d.subscription_id = $1 and d.lane = m.lane and d.fresh
             and ${FRESH_POSITION} >= (select low_water from open)
           order by ${FRESH_POSITION}
           limit $3
@@ -53,7 +54,7 @@ const claimFreshLanesSql = (schema: QuotedSchema): string => `
            lease_token = (select token from lease)
      where d.ctid = any ((select rows from fresh)::tid[]) and (select is_seen from whole)
     returning ${RETURNING_CLAIMED}, false as was_held
-  )
+  ),${recordLease(schema, RECORD_OF_LANES)}
   ${selectClaimed(schema)}
   union all
   select null where (select something from held) or not (select is_seen from whole)`

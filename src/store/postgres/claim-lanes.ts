@@ -3,7 +3,8 @@ import { keptQuery, type PgPool, withClient } from './client.ts'
 import { RETURNING_CLAIMED, selectClaimed, toDeliveries } from './event-row.ts'
 import { FRESH_POSITION } from './fresh-position.ts'
 import { type QuotedSchema, sequenceName } from './identifiers.ts'
-import { LEASE_OF_LANES, ownedLanes, tryLock } from './lane-sql.ts'
+import { LEASE_OF_LANES, ownedLanes, RECORD_OF_LANES, tryLock } from './lane-sql.ts'
+import { recordLease } from './lease-sql.ts'
 import type { LowWaterBound } from './low-water.ts'
 
 // Held rows (retries) run as long as nothing earlier of their key still waits, unless that is due at the same instant:
@@ -27,7 +28,7 @@ const dueRows = (schema: QuotedSchema): string => `
                     order by h.id desc
                     limit 1) as waits
              from ${schema}.outbox_delivery d
-            where d.subscription_id = $1 and d.lane = m.lane and d.status = 'PENDING' and d.held and not d.suspect
+            where d.subscription_id = $1 and d.lane = m.lane and d.held and not d.suspect
               and d.next_retry_at <= (select clock_timestamp())
             order by d.next_retry_at, d.id
             limit $8) r
@@ -47,7 +48,7 @@ const freshRows = (schema: QuotedSchema): string => `
                   and h.id < d.id
                 limit 1) is not null end as blocked
          from ${schema}.outbox_delivery d
-        where d.subscription_id = $1 and d.lane = m.lane and d.status = 'PENDING' and not d.held
+        where d.subscription_id = $1 and d.lane = m.lane and d.fresh
           and ${FRESH_POSITION} >= (select low_water from open)
           and ${FRESH_POSITION} <= (select served_to from open)
           and case when (select swept from open) is null then true
@@ -123,7 +124,7 @@ const claimLanesSql = (schema: QuotedSchema): string => `
   ),
   claimed as (
     select u.*, u.id in (select id from tried where was_held) as was_held from updated u
-  )
+  ),${recordLease(schema, RECORD_OF_LANES)}
   select c.packed, case when c.packed is null then l.left when l.stopped then '${STOPPED}' end
     from (select not bool_and(t.got) as stopped,
                  json_build_object('parked', count(*) filter (where t.got and t.blocked),

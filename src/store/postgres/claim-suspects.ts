@@ -2,7 +2,8 @@ import type { LaneDelivery, SuspectClaimRequest } from '../queue-store.ts'
 import { type PgPool, rawQuery, withClient } from './client.ts'
 import { RETURNING_CLAIMED, selectClaimed, toDeliveries } from './event-row.ts'
 import { type QuotedSchema, sequenceName } from './identifiers.ts'
-import { ownedLanes } from './lane-sql.ts'
+import { ownedLanes, RECORD_OF_LANES } from './lane-sql.ts'
+import { recordLease } from './lease-sql.ts'
 
 // Suspects that are due and, on an ordered subscription, in an owned lane with nothing of their key before them, neither
 // held nor in hand (which is read once, and not for every row): at most the head of each key. Oldest first, so that those
@@ -25,14 +26,13 @@ const claimSuspectsSql = (schema: QuotedSchema): string => `
     select * from (${ownedLanes(schema, { worker: '$2', lanes: '$4', epochs: '$5' })}) owned
   ),
   busy as materialized (
-    select p.ordering_key as key from ${schema}.outbox_delivery p
-     where p.subscription_id = $1 and p.status = 'PROCESSING' and p.lane = any (array(select lane from mine))
-       and p.ordering_key is not null
+    select p.ordering_key as key from ${schema}.outbox_in_hand p
+     where p.subscription_id = $1 and p.lanes && array(select lane from mine) and p.ordering_key is not null
   ),
   pick as materialized (
     select array(
       select d.ctid from ${schema}.outbox_delivery d
-       where d.subscription_id = $1 and d.lane = any (array(select lane from mine)) and d.status = 'PENDING' and d.held
+       where d.subscription_id = $1 and d.lane = any (array(select lane from mine)) and d.held
          and d.suspect and d.next_retry_at <= (select clock_timestamp())
          and (d.ordering_key is null or
               ((select h.id from ${schema}.outbox_delivery h
@@ -58,7 +58,7 @@ const claimSuspectsSql = (schema: QuotedSchema): string => `
     select u.lane, u.id, u.event_id, u.attempt_count, u.max_attempts, true as suspect, u.lease_token, u.ordering_key,
            true as was_held
       from updated u
-  )
+  ),${recordLease(schema, RECORD_OF_LANES)}
   ${selectClaimed(schema)}`
 
 /** Takes up to so many suspects that are due, in position order, under one lease token. */

@@ -4,12 +4,13 @@ import { keptQuery, type PgPool, withClient } from './client.ts'
 import { RETURNING_CLAIMED, selectClaimed, toDeliveries } from './event-row.ts'
 import { FRESH_POSITION } from './fresh-position.ts'
 import { type QuotedSchema, sequenceName } from './identifiers.ts'
+import { recordLease } from './lease-sql.ts'
 import type { LowWaterBound } from './low-water.ts'
 
 const dueRows = (schema: QuotedSchema, limit: string, also = ''): string => `
     select array(
       select d.ctid from ${schema}.outbox_delivery d
-       where d.subscription_id = (select id from open) and d.lane = 0 and d.status = 'PENDING' and d.held
+       where d.subscription_id = (select id from open) and d.lane = 0 and d.held
          and not d.suspect and d.next_retry_at <= (select clock_timestamp())${also}
        order by d.next_retry_at, d.id
        limit ${limit}
@@ -33,7 +34,7 @@ const claimSql = (schema: QuotedSchema): string => `
   fresh as materialized (
     select array(
       select d.ctid from ${schema}.outbox_delivery d
-       where d.subscription_id = (select id from open) and d.lane = 0 and d.status = 'PENDING' and not d.held
+       where d.subscription_id = (select id from open) and d.lane = 0 and d.fresh
          and ${FRESH_POSITION} >= (select low_water from open)
        order by ${FRESH_POSITION}
        limit greatest($3 - cardinality((select rows from due)), 0)
@@ -54,7 +55,7 @@ const claimSql = (schema: QuotedSchema): string => `
            locked_until = (select until from lease), lease_token = (select token from lease)
      where d.ctid = any ((select rows from due) || (select rows from fresh) || (select rows from more))
     returning ${RETURNING_CLAIMED}, false as was_held
-  )
+  ),${recordLease(schema, { until: '(select until from lease)', lanes: `'{0}'` })}
   ${selectClaimed(schema)}`
 
 /** Takes fresh deliveries and due retries of an unordered subscription, in position order, under one lease token. */

@@ -9,17 +9,17 @@ const factsSql = (schema: QuotedSchema): string => `
          exists (select 1 from ${schema}.outbox_worker w
                   where w.until > clock_timestamp() and w.subscription_ids @> array[s.id]),
          exists (select 1 from ${schema}.outbox_delivery d
-                  where d.subscription_id = s.id and d.status = 'PENDING' and not d.held)
+                  where d.subscription_id = s.id and d.fresh)
            or exists (select 1 from ${schema}.outbox_delivery d
-                       where d.subscription_id = s.id and d.status = 'PENDING' and d.held and not d.suspect)
+                       where d.subscription_id = s.id and d.held and not d.suspect and d.next_retry_at is not null)
            or exists (select 1 from ${schema}.outbox_delivery d
-                       where d.subscription_id = s.id and d.status = 'PENDING' and d.suspect),
+                       where d.subscription_id = s.id and d.held and d.suspect),
          l.count, extract(epoch from clock_timestamp() - l.oldest)::float8
     from ${schema}.outbox_subscription s
     left join lateral (
-      select count(*) as count, min(d.locked_until) as oldest from ${schema}.outbox_delivery d
-       where d.subscription_id = s.id and d.status = 'PROCESSING'
-         and d.locked_until < clock_timestamp() - $1 * interval '1 second') l on true
+      select count(*) as count, min(h.locked_until) as oldest from ${schema}.outbox_in_hand h
+       where h.subscription_id = s.id
+         and h.locked_until < clock_timestamp() - $1 * interval '1 second') l on true
    where s.state <> 'retired'
    order by s.name`
 

@@ -3,10 +3,13 @@ import type { HeartbeatReport, HeartbeatRequest } from '../queue-store.ts'
 import { type PgPool, rawQuery, withClient } from './client.ts'
 import type { QuotedSchema } from './identifiers.ts'
 import { tryLock } from './lane-sql.ts'
+import type { OpenLease } from './lease-book.ts'
 
 // One instant for everything: a delivery of a lane is extended to the same time as its lane, so that it never outlives
 // it. A lease that has lapsed is not revived, even if nobody took it: it may have been returned meanwhile.
 // Lanes are locked by number, as claims do, and before all else: from then on nobody can take them.
+// A claim is extended as a whole: one of which something is lost or locked keeps its time, so that when that has passed
+// somebody looks at each of its deliveries.
 // A delivery that its handler completes in a transaction still open is locked by it: it is left alone, because one
 // handler that takes its time must not cost the worker all its leases.
 const heartbeatSql = (schema: QuotedSchema): string => `
@@ -37,7 +40,7 @@ const heartbeatSql = (schema: QuotedSchema): string => `
      where l.subscription_id = o.subscription_id and l.lane = o.lane
     returning l.subscription_id, l.lane
   ),
-  held as materialized ( -- by primary key: a lease says PROCESSING, and to say so would let outbox_delivery_leased be read
+  held as materialized (
     select d.tid, d.version, w.id, w.token
       from moment m
      cross join unnest($9::int[], $10::smallint[], $11::bigint[], $12::bigint[]) as w(subscription_id, lane, id, token)
@@ -53,6 +56,14 @@ const heartbeatSql = (schema: QuotedSchema): string => `
        set locked_until = (select until from moment), updated_at = (select now from moment)
      where d.ctid = any (array(select tid from tried where got))
     returning 1
+  ),
+  whole as (
+    update ${schema}.outbox_lease l
+       set until = (select until from moment)
+      from unnest($13::int[], $14::bigint[], $15::int[]) as w(subscription_id, token, unsettled)
+     where l.subscription_id = w.subscription_id and l.token = w.token
+       and w.unsettled = (select count(*) from tried t where t.token = w.token and t.got)
+    returning 1
   )
   select 'lane', subscription_id::text, lane::text from lanes
   union all
@@ -65,6 +76,7 @@ export async function heartbeat(
   pool: PgPool,
   schema: QuotedSchema,
   request: HeartbeatRequest,
+  leases: readonly OpenLease[],
 ): Promise<HeartbeatReport> {
   const { workerId, subscriptionIds, host, pid, leaseMs, lanes, deliveries } = request
   const values = [
@@ -80,6 +92,9 @@ export async function heartbeat(
     deliveries.map((delivery) => delivery.lane),
     deliveries.map((delivery) => delivery.position),
     deliveries.map((delivery) => delivery.lease.token),
+    leases.map(({ subscriptionId }) => subscriptionId),
+    leases.map(({ token }) => token),
+    leases.map(({ unsettled }) => unsettled),
   ]
   const rows = await withClient(pool, (client) => rawQuery(client, heartbeatSql(schema), values))
   const found = new Set(rows.map((row) => row.join('/')))

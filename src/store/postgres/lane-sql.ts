@@ -3,6 +3,9 @@ import type { QuotedSchema } from './identifiers.ts'
 /** Until when the deliveries of a claim are leased, of a CTE `mine`: the lease of none outlives its lane's. */
 export const LEASE_OF_LANES = '(select min(m.until) from mine m)'
 
+/** How such a claim is written down. */
+export const RECORD_OF_LANES = { until: LEASE_OF_LANES, lanes: 'array(select m.lane from mine m)' }
+
 /**
  * The lanes of the request that are still this worker's, locked for the statement: a take-over waits for it, so that
  * an owner whose lease ran out cannot claim beside its successor. Locked by number, as everybody does who locks

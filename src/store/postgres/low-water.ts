@@ -33,7 +33,7 @@ const decideSql = (schema: QuotedSchema): string => `
                     cross join lateral (
                       select d.id from ${schema}.outbox_delivery d
                        where d.subscription_id = s.id and d.lane = l.lane::smallint
-                         and d.status = 'PENDING' and not d.held
+                         and d.fresh
                          and ${FRESH_POSITION} >= case when s.generation = $4 then $3::bigint else 0 end
                          and ${FRESH_POSITION} <= $2
                        order by ${FRESH_POSITION} limit 1) f),

@@ -32,8 +32,7 @@ const figuresSql = (schema: QuotedSchema): string => `
 ${waitingSql(schema)}
    cross join lateral (
      select count(*) as processing
-       from (select from ${schema}.outbox_delivery d
-              where d.subscription_id = s.id and d.status = 'PROCESSING' limit $1::int) f) p
+       from (select from ${schema}.outbox_in_hand h where h.subscription_id = s.id limit $1::int) f) p
    cross join lateral (
      select count(*) as alive
        from ${schema}.outbox_worker w
@@ -50,18 +49,18 @@ const waitingSql = (schema: QuotedSchema): string => `   cross join lateral (
         select count(*) as n, min(f.created_at) as oldest,
                count(*) filter (where f.created_at < clock_timestamp() - $2 * interval '1 millisecond') as stuck
           from ((select d.created_at from ${schema}.outbox_delivery d
-                  where d.subscription_id = s.id and d.lane = lane.n and d.status = 'PENDING' and not d.held
+                  where d.subscription_id = s.id and d.lane = lane.n and d.fresh
                   order by d.id + 0 limit $1::int)
                 union all
                 (select d.created_at from ${schema}.outbox_delivery d
-                  where d.subscription_id = s.id and d.lane = lane.n and d.status = 'PENDING' and d.held
-                    and not d.suspect
+                  where d.subscription_id = s.id and d.lane = lane.n and d.held and not d.suspect
+                    and d.next_retry_at is not null
                   order by d.next_retry_at, d.id limit $1::int)) f) h) w
    cross join lateral (
      select count(*) as pending, min(f.created_at) as oldest,
             count(*) filter (where f.created_at < clock_timestamp() - $2 * interval '1 millisecond') as stuck
        from (select d.created_at from ${schema}.outbox_delivery d
-              where d.subscription_id = s.id and d.status = 'PENDING' and d.suspect
+              where d.subscription_id = s.id and d.held and d.suspect
               order by d.id limit $1::int) f) u`
 
 /** Means and dead letters are taken from this many times as many rows as are counted at most. */

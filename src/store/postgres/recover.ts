@@ -3,16 +3,14 @@ import { type PgPool, type RawRow, rawQuery, withClient } from './client.ts'
 import type { QuotedSchema } from './identifiers.ts'
 import { returnLapsed } from './return-lapsed.ts'
 
-// One look for the many times when nothing is amiss. Walks outbox_delivery_leased, which holds what is in hand and no
-// more, and outbox_delivery_suspect. Only suspects that could be claimed now count: to run one, everything else in the
+// One look for the many times when nothing is amiss. Walks the leases and outbox_delivery_suspect. Only suspects that could be claimed now count: to run one, everything else in the
 // process has to wait. They are not all counted: after an outage there may be as many as all workers had in hand.
 const lookSql = (schema: QuotedSchema): string => `
   select w.id,
-         exists (select 1 from ${schema}.outbox_delivery d
-                  where d.subscription_id = w.id and d.status = 'PROCESSING'
-                    and d.locked_until < clock_timestamp()),
+         exists (select 1 from ${schema}.outbox_lease l
+                  where l.subscription_id = w.id and l.until < clock_timestamp()),
          (select count(*) from (select from ${schema}.outbox_delivery d
-           where d.subscription_id = w.id and d.status = 'PENDING' and d.suspect
+           where d.subscription_id = w.id and d.held and d.suspect
              and d.next_retry_at <= clock_timestamp() and s.paused_at is null
              and (d.ordering_key is null
                   or (($2::text is null or exists (

@@ -3,22 +3,33 @@ import { type PgClient, type RawRow, rawQuery } from './client.ts'
 import { appendHistory, insertDeadLetters } from './dead-letter-sql.ts'
 import { EVENT_COLUMNS, toEvent } from './event-row.ts'
 import type { QuotedSchema } from './identifiers.ts'
+import { tryLock } from './lane-sql.ts'
 
 /** The error code of a delivery whose workers died while they ran it alone. */
 const CRASHED = 'CRASHED'
+
+/** How many claims are looked at together. */
+const LEASES_AT_ONCE = 20
 
 // What a worker that vanished had in hand. A delivery that ran among others becomes a suspect and gets its attempt
 // back: any of them may have killed the process. So does one of a group of suspects, which claim-suspects.ts does not
 // mark while they are in hand. A row in hand that is marked ran alone, so the crash is its own: the attempt stays spent,
 // the next one waits (2, 4, 8 … s, at most a minute), and the last makes it DEAD.
-const returnLapsedSql = (schema: QuotedSchema, which: string): string => `
-  with lapsed as materialized (
-    select array(
-      select d.ctid from ${schema}.outbox_delivery d
-       where d.subscription_id = any ($1::int[]) and d.status = 'PROCESSING' and ${which}
-       limit 5000
-         for update skip locked) as rows
+const returnSql = (schema: QuotedSchema, { leases, isMeant, afterwards }: Which): string => `
+  with leases as materialized (
+    select l.subscription_id, l.token, l.positions from ${schema}.outbox_lease l
+     where l.subscription_id = any ($1::int[]) and ${leases}
   ),
+  in_hand as materialized (
+    select l.subscription_id, l.token, d.tid, d.version, ${isMeant} as is_meant
+      from leases l
+     cross join lateral unnest(l.positions) as p(id)
+     cross join lateral (
+       select d.ctid as tid, d.xmin as version, d.lane, d.locked_until from ${schema}.outbox_delivery d
+        where d.id = p.id and d.subscription_id = l.subscription_id and d.lease_token = l.token
+       offset 0) d
+  ),
+  tried as materialized (${tryLock(schema, '(select * from in_hand where is_meant)')}),
   changed as (
     update ${schema}.outbox_delivery d
        set status = case when d.suspect and d.attempt_count >= d.max_attempts then 'DEAD' else 'PENDING' end,
@@ -40,11 +51,11 @@ const returnLapsedSql = (schema: QuotedSchema, which: string): string => `
                'durationMs', extract(epoch from clock_timestamp() - d.last_attempt_at) * 1000,
                'code', '${CRASHED}', 'message', 'the worker vanished')`)} end,
            locked_by = null, locked_until = null, lease_token = null, updated_at = clock_timestamp()
-     where d.ctid = any ((select rows from lapsed)::tid[])
+     where d.ctid = any (array(select tid from tried where got))
     returning d.*
   ),
   letters as (${insertDeadLetters(schema)}
-  )
+  )${afterwards}
   select c.subscription_id, c.lane, c.id, l.id, c.last_error_code, c.attempt_count, c.max_attempts, e.*
     from changed c
     left join letters l on l.subscription_id = c.subscription_id and l.position = c.id
@@ -53,6 +64,44 @@ const returnLapsedSql = (schema: QuotedSchema, which: string): string => `
         from ${schema}.outbox_event e
        where e.event_id = c.event_id and c.status = 'DEAD'
        offset 0) e on true`
+
+/** Which deliveries are to be returned, and what is done with their leases. */
+interface Which {
+  /** Which leases to look at, of `l`. */
+  readonly leases: string
+  /** Which of their deliveries are returned, of `d`. */
+  readonly isMeant: string
+  /** CTEs that come after all others. */
+  readonly afterwards: string
+}
+
+// A lease of which something is left is looked at again a second later, after those that have waited longer: what
+// somebody has locked must not stand in the way of others.
+const lapsed = (schema: QuotedSchema): Which => ({
+  leases: `l.until < clock_timestamp()
+     order by l.until
+     limit ${LEASES_AT_ONCE}
+       for update skip locked`,
+  isMeant: 'd.locked_until < clock_timestamp()',
+  afterwards: `,
+  remaining as materialized (
+    select h.token from in_hand h where not exists (select from tried t where t.tid = h.tid and t.got)
+  ),
+  ended as (
+    delete from ${schema}.outbox_lease l using leases e
+     where l.subscription_id = e.subscription_id and l.token = e.token and e.token not in (select token from remaining)
+  ),
+  postponed as (
+    update ${schema}.outbox_lease l set until = clock_timestamp() + interval '1 second' from leases e
+     where l.subscription_id = e.subscription_id and l.token = e.token and e.token in (select token from remaining)
+  )`,
+})
+
+const OF_LANES: Which = {
+  leases: 'l.lanes && $2::smallint[]',
+  isMeant: 'd.lane = any ($2::smallint[])',
+  afterwards: '',
+}
 
 /** What came back from workers that vanished. */
 export interface LapsedReport {
@@ -67,8 +116,7 @@ export async function returnLapsed(
   schema: QuotedSchema,
   subscriptionIds: readonly number[],
 ): Promise<LapsedReport> {
-  const sql = returnLapsedSql(schema, 'd.locked_until < clock_timestamp()')
-  return toReport(await rawQuery(client, sql, [subscriptionIds]))
+  return toReport(await rawQuery(client, returnSql(schema, lapsed(schema)), [subscriptionIds]))
 }
 
 /**
@@ -81,8 +129,7 @@ export async function returnLanes(
   subscriptionId: number,
   lanes: readonly number[],
 ): Promise<LapsedReport> {
-  const sql = returnLapsedSql(schema, 'd.lane = any ($2::smallint[])')
-  return toReport(await rawQuery(client, sql, [[subscriptionId], lanes]))
+  return toReport(await rawQuery(client, returnSql(schema, OF_LANES), [[subscriptionId], lanes]))
 }
 
 function toReport(rows: readonly RawRow[]): LapsedReport {

@@ -8,9 +8,8 @@ const PATIENCE_MS = 250
 
 const LOCK_NOT_AVAILABLE = '55P03'
 
-// Walks outbox_delivery_leased: the rows of one token are one claim's. The token is the guard: whoever lost the lease
-// settles nothing.
-const leased = `d.subscription_id = $1 and d.lease_token = $2 and d.id = any ($3::bigint[]) and d.status = 'PROCESSING'`
+// By primary key. The token is the guard: whoever lost the lease settles nothing.
+const leased = `d.id = any ($3::bigint[]) and d.subscription_id = $1 and d.lease_token = $2`
 
 const done = `status = 'DONE', processed_at = (select clock_timestamp()), updated_at = (select clock_timestamp()), suspect = false,
          locked_by = null, locked_until = null, lease_token = null`
@@ -18,10 +17,18 @@ const done = `status = 'DONE', processed_at = (select clock_timestamp()), update
 // The time-out is set by the statement itself, for its own transaction: it costs no round trip and leaves nothing in a
 // session that may be somebody else's next.
 const settleDoneSql = (schema: QuotedSchema): string => `
-  update ${schema}.outbox_delivery d
-     set ${done}
-   where ${leased} and (select set_config('lock_timeout', '${PATIENCE_MS}', true)) is not null
-  returning d.id`
+  with changed as (
+    update ${schema}.outbox_delivery d
+       set ${done}
+     where ${leased} and (select set_config('lock_timeout', '${PATIENCE_MS}', true)) is not null
+    returning d.id
+  ),
+  ended as (
+    delete from ${schema}.outbox_lease l
+     where $4 and l.subscription_id = $1 and l.token = $2
+       and (select count(*) from changed) = cardinality($3::bigint[])
+  )
+  select id from changed`
 
 // Row by row, past those that are locked. It costs more than the plain UPDATE, so it is for when that has waited.
 const settleFreeSql = (schema: QuotedSchema): string => `
@@ -44,6 +51,8 @@ export interface DoneRequest {
   readonly subscriptionId: number
   readonly token: string
   readonly positions: readonly string[]
+  /** True when these are all of the claim that are still in hand: with them its lease ends. */
+  readonly areLast: boolean
   /** True when one of them was locked the last time: then nothing is waited for. */
   readonly wasLocked: boolean
 }
@@ -52,6 +61,8 @@ export interface DoneRequest {
 export interface DoneReport {
   readonly settled: ReadonlySet<string>
   readonly busy: ReadonlySet<string>
+  /** Whether the lease of their claim ended with them. */
+  readonly leaseEnded: boolean
 }
 
 const NONE: ReadonlySet<string> = new Set()
@@ -64,8 +75,12 @@ export async function settleDone(
 ): Promise<DoneReport> {
   if (request.wasLocked) return settleFree(client, schema, request)
   try {
-    const rows = await keptQuery(client, 'settle_done', settleDoneSql(schema), valuesOf(request))
-    return { settled: positionsOf(rows), busy: NONE }
+    const rows = await keptQuery(client, 'settle_done', settleDoneSql(schema), [
+      ...valuesOf(request),
+      request.areLast,
+    ])
+    const leaseEnded = request.areLast && rows.length === request.positions.length
+    return { settled: positionsOf(rows), busy: NONE, leaseEnded }
   } catch (error) {
     if (sqlState(error) !== LOCK_NOT_AVAILABLE) throw error
     return settleFree(client, schema, request)
@@ -78,6 +93,7 @@ async function settleFree(client: PgClient, schema: QuotedSchema, request: DoneR
   return {
     settled: positionsOf(rows.filter((row) => !isBusy(row))),
     busy: positionsOf(rows.filter(isBusy)),
+    leaseEnded: false,
   }
 }
 

@@ -6,8 +6,7 @@ import type { QuotedSchema } from './identifiers.ts'
 import { tryLock } from './lane-sql.ts'
 
 // Everything that is not simply DONE: another attempt later, dead, given back, parked behind an earlier event of its key,
-// and whatever its handler completed in its own transaction. Walks outbox_delivery_leased by the tokens; the token in
-// the statement is the guard.
+// and whatever its handler completed in its own transaction. By primary key; the token in the statement is the guard.
 // A row that is still leased but locked (its handler's transaction has not ended, a heartbeat is at it, a person looks
 // at it) is not waited for: one must not hold up the others.
 // now(), not clock_timestamp(): events of a key that are given back together are due at one instant, see claim-lanes.ts.
@@ -19,10 +18,11 @@ const settleFailedSql = (schema: QuotedSchema): string => `
   ),
   leased as materialized (
     select d.ctid as tid, d.xmin as version, i.*
-      from input i, ${schema}.outbox_delivery d
-     where d.subscription_id = $1 and d.status = 'PROCESSING'
-       and d.lease_token = any (array(select distinct token from input))
-       and d.lease_token = i.token and d.id = i.id
+      from input i
+     cross join lateral (
+       select d.ctid, d.xmin from ${schema}.outbox_delivery d
+        where d.id = i.id and d.subscription_id = $1 and d.lease_token = i.token
+       offset 0) d
   ),
   tried as materialized (${tryLock(schema, 'leased')}),
   changed as (

@@ -1,20 +1,24 @@
-import type { ClaimedDelivery, DeliveryKey, Settled } from '../../delivery/delivery.ts'
+import type { ClaimedDelivery, DeliveryKey, Lease, Settled } from '../../delivery/delivery.ts'
 import type { NewDeadLetter, SettleReport } from '../queue-store.ts'
 import { type PgClient, type PgPool, withClient } from './client.ts'
+import { endLeases } from './end-leases.ts'
 import type { QuotedSchema } from './identifiers.ts'
+import type { LeaseBook } from './lease-book.ts'
 import { type DoneReport, settleDone } from './settle-done.ts'
 import { type FailedReport, settleFailed } from './settle-failed.ts'
 
 /**
  * Writes a batch down: one statement per claim for what is DONE, one per subscription for the rest. Each statement
  * stands for itself: if a later one fails, the earlier ones are written and the caller offers the batch again.
- * `locked` is the caller's to keep: what was found locked once is not waited for again.
+ * `locked` and `leases` are the caller's to keep: what was found locked once is not waited for again, and a lease ends with
+ * the last of its deliveries.
  */
 export async function settle(
   pool: PgPool,
   schema: QuotedSchema,
   batch: readonly Settled[],
   locked: WeakSet<ClaimedDelivery>,
+  leases: LeaseBook,
 ): Promise<SettleReport> {
   // In the order of the claims, whichever had a result first: if the worker is cut off between two statements, nothing of
   // a key may be DONE while something earlier of it is not, and comes again.
@@ -26,10 +30,14 @@ export async function settle(
   return withClient(pool, async (client) => {
     const report: MutableReport = { lost: [], dead: [], committed: [], busy: [] }
     for (const group of done) {
-      add(report, group, { ...NOTHING_ELSE, ...(await settleClaim(client, schema, group, locked)) })
+      const found = await settleClaim(client, schema, group, { locked, leases })
+      add(report, group, { ...NOTHING_ELSE, ...found })
+      await endEmptied(client, schema, group, leases, found)
     }
     for (const group of failed) {
-      add(report, group, await settleFailed(client, schema, group[0].delivery.subscriptionId, group))
+      const found = await settleFailed(client, schema, group[0].delivery.subscriptionId, group)
+      add(report, group, found)
+      await endEmptied(client, schema, group, leases, found)
     }
     for (const { delivery } of report.busy) locked.add(delivery)
     return report
@@ -50,15 +58,39 @@ function settleClaim(
   client: PgClient,
   schema: QuotedSchema,
   group: NonEmpty<Settled>,
-  locked: WeakSet<ClaimedDelivery>,
+  { locked, leases }: { readonly locked: WeakSet<ClaimedDelivery>; readonly leases: LeaseBook },
 ): Promise<DoneReport> {
   const { subscriptionId, lease } = group[0].delivery
   return settleDone(client, schema, {
     subscriptionId,
     token: lease.token,
     positions: group.map(({ delivery }) => delivery.position),
+    areLast: leases.areLast(lease, group.length),
     wasLocked: group.some(({ delivery }) => locked.has(delivery)),
   })
+}
+
+/** Ends the leases of which nothing is left. Most end in the statement that settles their last. */
+async function endEmptied(
+  client: PgClient,
+  schema: QuotedSchema,
+  group: NonEmpty<Settled>,
+  leases: LeaseBook,
+  {
+    settled,
+    committed,
+    leaseEnded = false,
+  }: Partial<FailedReport> & Pick<DoneReport, 'settled'> & { leaseEnded?: boolean },
+): Promise<void> {
+  const counts = new Map<Lease, number>()
+  for (const { delivery } of group) {
+    if (!settled.has(delivery.position) && committed?.has(delivery.position) !== true) continue
+    counts.set(delivery.lease, (counts.get(delivery.lease) ?? 0) + 1)
+  }
+  const emptied = [...counts].filter(([lease, count]) => leases.settled(lease, count))
+  if (emptied.length === 0 || leaseEnded) return
+  const tokens = emptied.map(([{ token }]) => token)
+  await endLeases(client, schema, group[0].delivery.subscriptionId, tokens)
 }
 
 function add(report: MutableReport, group: readonly Settled[], found: FailedReport): void {

@@ -35,8 +35,8 @@ const declineSql = (schema: QuotedSchema): string => `
   update ${schema}.outbox_lane l
      set owner = null, until = clock_timestamp()
    where l.subscription_id = $1 and l.lane = any (array(
-     select d.lane from ${schema}.outbox_delivery d
-      where d.subscription_id = $1 and d.status = 'PROCESSING' and d.lane = any ($2::smallint[])))
+     select h.lane from ${schema}.outbox_in_hand h
+      where h.subscription_id = $1 and h.lanes && $2::smallint[] and h.lane = any ($2::smallint[])))
   returning l.lane`
 
 /** Takes lanes up to a fair share and returns what their last owner left, in one transaction. */

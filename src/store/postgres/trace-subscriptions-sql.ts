@@ -13,14 +13,14 @@ const firstOfKey = (schema: QuotedSchema): string => `
         and b.id < d.id
       order by b.id limit 1)
     union all
-    (select b.id, b.event_id, b.status from ${schema}.outbox_delivery b
-      where b.subscription_id = d.subscription_id and b.status = 'PROCESSING' and b.lane = d.lane
-        and b.ordering_key = d.ordering_key and b.id < d.id
+    (select b.id, b.event_id, b.status from ${schema}.outbox_in_hand b
+      where b.subscription_id = d.subscription_id and b.lanes @> array[d.lane] and b.ordering_key = d.ordering_key
+        and b.id < d.id
       order by b.id limit 1)
     union all
     (select f.id, f.event_id, f.status from (
        select b.id, b.event_id, b.status, b.ordering_key from ${schema}.outbox_delivery b
-        where b.subscription_id = d.subscription_id and b.lane = d.lane and b.status = 'PENDING' and not b.held
+        where b.subscription_id = d.subscription_id and b.lane = d.lane and b.fresh
           and b.id + 0 < d.id
         order by b.id + 0 limit ${FRESH_LOOKED_AT}) f
       where f.ordering_key = d.ordering_key

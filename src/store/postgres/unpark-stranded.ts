@@ -16,7 +16,7 @@ const unparkStrandedSql = (schema: QuotedSchema): string => `
                   and h.id < d.id
                 limit 1) is null as stranded
          from ${schema}.outbox_delivery d
-        where d.subscription_id = $1 and d.lane = l.lane and d.status = 'PENDING' and d.held and not d.suspect
+        where d.subscription_id = $1 and d.lane = l.lane and d.held and not d.suspect
           and d.next_retry_at = 'infinity' and d.id > case when l.lane = $2 then $3::bigint else 0 end
         order by d.id
         limit $4) p

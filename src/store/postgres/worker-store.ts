@@ -29,6 +29,7 @@ import { forgetWorkers } from './forget-workers.ts'
 import { heartbeat } from './heartbeat.ts'
 import type { QuotedSchema } from './identifiers.ts'
 import { LaneClaims } from './lane-claims.ts'
+import { LeaseBook } from './lease-book.ts'
 import { leave } from './leave.ts'
 import { LowWater, type LowWaterBound } from './low-water.ts'
 import { assertSchemaCurrent } from './migration-status.ts'
@@ -59,6 +60,8 @@ export class PostgresWorkerStore implements WorkerStore {
   /** Whose rows somebody else had locked when they were to be settled. */
   readonly #locked = new WeakSet<ClaimedDelivery>()
 
+  readonly #leases = new LeaseBook()
+
   constructor(connections: WorkerPool, schema: QuotedSchema, clock: Clock) {
     this.#connections = connections
     this.#schema = schema
@@ -87,12 +90,14 @@ export class PostgresWorkerStore implements WorkerStore {
     )
   }
 
-  claimSuspects(request: SuspectClaimRequest): Promise<readonly LaneDelivery[]> {
-    return claimSuspects(this.#pool, this.#schema, request)
+  async claimSuspects(request: SuspectClaimRequest): Promise<readonly LaneDelivery[]> {
+    const deliveries = await claimSuspects(this.#pool, this.#schema, request)
+    this.#leases.opened(deliveries)
+    return deliveries
   }
 
   settle(batch: readonly Settled[]): Promise<SettleReport> {
-    return settle(this.#pool, this.#schema, batch, this.#locked)
+    return settle(this.#pool, this.#schema, batch, this.#locked, this.#leases)
   }
 
   unpark(subscriptionId: number, keys: readonly ParkedKey[]): Promise<ReadonlyMap<string, number>> {
@@ -100,7 +105,7 @@ export class PostgresWorkerStore implements WorkerStore {
   }
 
   heartbeat(request: HeartbeatRequest): Promise<HeartbeatReport> {
-    return heartbeat(this.#pool, this.#schema, request)
+    return heartbeat(this.#pool, this.#schema, request, this.#leases.open(request.deliveries))
   }
 
   recover(subscriptionIds: readonly number[], workerId?: string): Promise<RecoverReport> {
@@ -190,13 +195,14 @@ export class PostgresWorkerStore implements WorkerStore {
     return scan
   }
 
-  async #withinBound<Delivery>(
+  async #withinBound<Delivery extends ClaimedDelivery>(
     { subscriptionId }: ClaimRequest,
     take: (bound: LowWaterBound) => Promise<readonly Delivery[]>,
   ): Promise<readonly Delivery[]> {
     const lowWater = this.#lowWater(subscriptionId)
     const deliveries = await take(await lowWater.next())
     lowWater.claimed(deliveries.length)
+    this.#leases.opened(deliveries)
     return deliveries
   }
 

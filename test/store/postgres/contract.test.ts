@@ -7,6 +7,7 @@ import { siblingPool } from '../../../src/store/postgres/sibling-pool.ts'
 import { PostgresWorkerStore } from '../../../src/store/postgres/worker-store.ts'
 import type { WorkerStore } from '../../../src/store/store.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
+import { lapseLeases } from '../../support/leases.ts'
 import type { ContractDelivery, ContractHarness } from '../contract/harness.ts'
 import { beat, claim, DONE, join, retryNow, settled } from '../contract/helpers.ts'
 import { laneCases } from '../contract/lane-cases.ts'
@@ -59,15 +60,7 @@ class PostgresHarness implements ContractHarness {
 
   async lapse(workerId: string): Promise<void> {
     const { pool, schema } = this.#database
-    await pool.query(
-      `update ${schema}.outbox_delivery set locked_until = clock_timestamp() - interval '1 ms' where locked_by = $1`,
-      [workerId],
-    )
-    await pool.query(
-      `update ${schema}.outbox_lane set until = clock_timestamp() - interval '1 ms' where owner = $1`,
-      [workerId],
-    )
-    await pool.query(`delete from ${schema}.outbox_worker where worker_id = $1`, [workerId])
+    await lapseLeases(pool, workerId, schema)
   }
 
   async deliveries(subscription: string): Promise<readonly ContractDelivery[]> {

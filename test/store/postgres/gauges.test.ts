@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { closeDeadLetter } from '../../../src/store/postgres/close-dead-letter.ts'
 import { postgresStore } from '../../../src/store/postgres/postgres-store.ts'
 import { readGauges } from '../../../src/store/postgres/read-gauges.ts'
+import { recordLeases } from '../../support/leases.ts'
 import { createOutboxDatabase, insertEvent, makeDead, type OutboxDatabase, subscribe } from './fixtures.ts'
 import { createRolesDatabase } from './role-fixtures.ts'
 
@@ -35,6 +36,7 @@ describe('the gauges of the tables', () => {
     await set(third, `status = 'DONE', processed_at = now(), ${FREE}`)
     await set(fourth, LEASED)
     await set(fourth, `status = 'PENDING', held = true, next_retry_at = now(), ${FREE}`)
+    await recordLeases(db.pool)
 
     const { backlog, capped } = await readGauges(db.pool, db.quoted, LIMITS)
     const age = expect.any(Number) as number

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { AlarmState, FiguresRequest, MonitorTurn, RoundRecord } from '../../../src/store/alert-store.ts'
 import { PostgresMonitorStore } from '../../../src/store/postgres/monitor-store.ts'
+import { recordLeases } from '../../support/leases.ts'
 import {
   column,
   createOutboxDatabase,
@@ -158,6 +159,7 @@ describe('the figures', () => {
     for (const each of [leased, retried, suspect]) await set(each, lease)
     await set(retried, `${held}, ${free}, created_at = now() - interval '20 minutes'`)
     await set(suspect, `${held}, suspect = true, ${free}`)
+    await recordLeases(db.pool)
     await makeDead(db, { eventId: dead })
     await db.pool.query(
       `insert into outbox_worker (worker_id, subscription_ids, host, pid, until)

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { postgresStore } from '../../../src/store/postgres/postgres-store.ts'
+import { recordLeases } from '../../support/leases.ts'
 import { column, insertEvent, makeDead, one, refusal, subscribe } from './fixtures.ts'
 import { createRolesDatabase, type RolesDatabase } from './role-fixtures.ts'
 
@@ -85,6 +86,7 @@ test('what is in hand or locked keeps a key from being free, and is waited for b
             lease_token = nextval('outbox_lease_token'), attempt_count = 1 where event_id = $1`,
     [inHand],
   )
+  await recordLeases(db.pool)
   const store = postgresStore({ pool: db.as.operator, schema: db.schema })
   const move = (): Promise<unknown> => store.moveAside('sub', 'order:1', 'kim', null)
   const holder = await db.pool.connect()

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { SubscriptionReason } from '../../../src/inspect/proof.ts'
 import { postgresStore } from '../../../src/store/postgres/postgres-store.ts'
+import { lapseLeases } from '../../support/leases.ts'
 import {
   beat,
   claim,
@@ -187,7 +188,7 @@ describe('why', () => {
     const sub = await served()
     const [eventId] = await publish(db, 2)
     await claim(db.worker, sub, 'gone')
-    await db.pool.query(`update outbox_delivery set locked_until = now() - interval '1 hour'`)
+    await lapseLeases(db.pool, 'gone')
     await db.worker.recover([sub.id])
     expect((await why(eventId))?.reason).toMatchObject({ kind: 'suspect' })
   })

@@ -3,6 +3,7 @@ import type pg from 'pg'
 import { ManualClock } from '../../../src/runtime/manual-clock.ts'
 import { PostgresWorkerStore } from '../../../src/store/postgres/worker-store.ts'
 import type { WorkerStore } from '../../../src/store/store.ts'
+import { lapseLeases } from '../../support/leases.ts'
 import type { OutboxDatabase } from '../postgres/fixtures.ts'
 import type { ModelEvent, Wait } from './model.ts'
 
@@ -70,10 +71,7 @@ export class Real {
 
   /** The leases of a worker lapse, as if its time had passed on the database's clock. */
   async lapse(workerId: string): Promise<void> {
-    const past = `clock_timestamp() - interval '1 ms'`
-    await this.#run(`update outbox_delivery set locked_until = ${past} where locked_by = $1`, [workerId])
-    await this.#run(`update outbox_lane set until = ${past} where owner = $1`, [workerId])
-    await this.#run('delete from outbox_worker where worker_id = $1', [workerId])
+    await lapseLeases({ query: (text, values) => this.#run(text, values) }, workerId)
   }
 
   /** What waits for a time is due. */

@@ -148,6 +148,10 @@ create table {schema}.outbox_delivery (
   created_at         timestamptz not null default clock_timestamp(),
   updated_at         timestamptz not null default clock_timestamp(),
   processed_at       timestamptz,
+  -- What an index asks for is a column of its own: a change of a column that stands in any index is a change of all of
+  -- them. This one changes when a delivery is claimed, and neither the status nor the lease is in an index, so that
+  -- settling it changes none.
+  fresh              boolean     not null generated always as (status = 'PENDING' and not held) stored,
   -- The position first: an index that began like the partial ones below would stand in for them wherever the planner
   -- knows too little, and with it one look at what waits before an event reads a whole lane.
   primary key (id, subscription_id),
@@ -162,7 +166,7 @@ create table {schema}.outbox_delivery (
                 when 'DEAD' then next_retry_at is null
                 else not held and next_retry_at is null end),
   constraint outbox_delivery_suspected check (not suspect or status = 'PROCESSING' or (status = 'PENDING' and held))
-) with (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 2000);
+) with (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 2000);
 -- A key looks rare, whatever a sample says: where one blocked key fills the table, the planner would read all of it to
 -- find out that another key has nothing waiting.
 alter table {schema}.outbox_delivery alter column ordering_key set (n_distinct = -0.5);
@@ -170,16 +174,36 @@ alter table {schema}.outbox_delivery alter column ordering_key set (n_distinct =
 -- Fresh rows and held ones (retries, returned, suspect, blocking) have an index each, so that a hundred thousand
 -- waiting retries do not stand in the way of new work. An expression, so that the primary key is no substitute: the
 -- planner would take it for as good, and read every delivery that is done.
-create index outbox_delivery_fresh on {schema}.outbox_delivery (subscription_id, lane, (id + 0))
-  where status = 'PENDING' and not held;
+create index outbox_delivery_fresh on {schema}.outbox_delivery (subscription_id, lane, (id + 0)) where fresh;
 create index outbox_delivery_due on {schema}.outbox_delivery (subscription_id, lane, next_retry_at, id)
-  where status = 'PENDING' and held and not suspect;
-create index outbox_delivery_suspect on {schema}.outbox_delivery (subscription_id, id, lane)
-  where status = 'PENDING' and suspect;
+  where held and not suspect and next_retry_at is not null;
+create index outbox_delivery_suspect on {schema}.outbox_delivery (subscription_id, id, lane) where held and suspect;
 create index outbox_delivery_held_key on {schema}.outbox_delivery (subscription_id, lane, ordering_key, id)
   where held and ordering_key is not null;
-create index outbox_delivery_leased on {schema}.outbox_delivery (subscription_id, lease_token)
-  where status = 'PROCESSING';
+
+-- What is in hand: one row for each claim, so that the deliveries of a worker that vanished are found without an index of
+-- them. It goes with the last of its deliveries. No delivery of it lapses before "until", so nobody looks earlier.
+create table {schema}.outbox_lease (
+  subscription_id integer     not null,
+  token           bigint      not null,
+  worker_id       text        not null,
+  until           timestamptz not null,
+  lanes           smallint[]  not null,
+  positions       bigint[]    not null,
+  primary key (subscription_id, token)
+) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
+
+-- The deliveries that are PROCESSING. Each is looked up by its primary key, whatever the planner believes.
+create view {schema}.outbox_in_hand as
+  select l.subscription_id, l.token, l.until, l.lanes, d.*
+    from {schema}.outbox_lease l
+   cross join lateral unnest(l.positions) as p(id)
+   cross join lateral (
+     select d.lane, d.id, d.event_id, d.ordering_key, d.status, d.suspect, d.locked_by, d.locked_until, d.created_at,
+            d.ctid as tid, d.xmin as version
+       from {schema}.outbox_delivery d
+      where d.id = p.id and d.subscription_id = l.subscription_id and d.lease_token = l.token
+     offset 0) d;
 
 create table {schema}.outbox_lane (
   subscription_id integer     not null,

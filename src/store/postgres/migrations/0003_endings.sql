@@ -71,15 +71,17 @@ end
 
 -- == retirement ===================================================================================
 
--- How many deliveries of a subscription are not done. In words that the indexes of what is fresh, due, suspect and
--- leased answer, and not the whole table.
+-- How many deliveries of a subscription are not done. In words that the indexes of what is fresh, due and suspect answer,
+-- and not the whole table.
 create function {schema}.outbox_open_deliveries(subscription integer) returns bigint
   language sql stable set search_path = pg_catalog, pg_temp
   as $commitpost$
-    select count(*) from {schema}.outbox_delivery d
-     where d.subscription_id = subscription
-       and (d.status = 'PENDING' and not d.held or d.status = 'PENDING' and d.held and not d.suspect
-            or d.status = 'PENDING' and d.suspect or d.status = 'PROCESSING')
+    select (select count(*) from {schema}.outbox_delivery d where d.subscription_id = subscription and d.fresh)
+         + (select count(*) from {schema}.outbox_delivery d
+             where d.subscription_id = subscription and d.held and not d.suspect and d.next_retry_at is not null)
+         + (select count(*) from {schema}.outbox_delivery d
+             where d.subscription_id = subscription and d.held and d.suspect)
+         + (select count(*) from {schema}.outbox_in_hand h where h.subscription_id = subscription)
   $commitpost$;
 
 -- Sets aside what is still open of a retired subscription: DEAD, with a dead letter that is resolved by whoever retired
@@ -102,9 +104,14 @@ begin
            updated_at = clock_timestamp()
      where d.ctid = any (array(
        select f.ctid from {schema}.outbox_delivery f
-        where f.subscription_id = retired.id
-          and (f.status = 'PENDING' and not f.held or f.status = 'PENDING' and f.held and not f.suspect
-               or f.status = 'PENDING' and f.suspect or f.status = 'PROCESSING')
+        where f.ctid = any (
+            array(select d.ctid from {schema}.outbox_delivery d where d.subscription_id = retired.id and d.fresh)
+            || array(select d.ctid from {schema}.outbox_delivery d
+                      where d.subscription_id = retired.id and d.held and not d.suspect and d.next_retry_at is not null)
+            || array(select d.ctid from {schema}.outbox_delivery d
+                      where d.subscription_id = retired.id and d.held and d.suspect)
+            || array(select h.tid from {schema}.outbox_in_hand h where h.subscription_id = retired.id))
+          and f.status in ('PENDING', 'PROCESSING')
           for update skip locked))
     returning d.*
   )

@@ -85,7 +85,7 @@ begin
        for update skip locked);
   fresh_rows := array(
     select d.ctid from {schema}.outbox_delivery d
-     where d.subscription_id = moving.id and d.lane = key_lane and d.status = 'PENDING' and not d.held
+     where d.subscription_id = moving.id and d.lane = key_lane and d.fresh
        and d.ordering_key = key
      order by d.id + 0
      limit most - cardinality(held_rows)
@@ -149,11 +149,10 @@ begin
          and d.status = 'PENDING')
     and not exists (
       select 1 from {schema}.outbox_delivery d
-       where d.subscription_id = moving.id and d.lane = key_lane and d.status = 'PENDING' and not d.held
+       where d.subscription_id = moving.id and d.lane = key_lane and d.fresh
          and d.ordering_key = key)
     and not exists (
-      select 1 from {schema}.outbox_delivery d
-       where d.subscription_id = moving.id and d.status = 'PROCESSING' and d.ordering_key = key);
+      select 1 from {schema}.outbox_in_hand h where h.subscription_id = moving.id and h.ordering_key = key);
   if free then
     blocking := array(
       select d.id from {schema}.outbox_delivery d

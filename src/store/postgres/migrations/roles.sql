@@ -25,7 +25,8 @@ revoke all on
   {schema}.outbox_lane, {schema}.outbox_worker, {schema}.outbox_dead_letter, {schema}.outbox_operator_log,
   {schema}.outbox_unmatched, {schema}.outbox_inbox, {schema}.outbox_amendment, {schema}.outbox_redrive_plan,
   {schema}.outbox_redrive_item, {schema}.outbox_migration, {schema}.outbox_alarm, {schema}.outbox_monitor,
-  {schema}.outbox_scope, {schema}.outbox_operator_log_head, {schema}.outbox_stand_in
+  {schema}.outbox_scope, {schema}.outbox_operator_log_head, {schema}.outbox_stand_in, {schema}.outbox_lease,
+  {schema}.outbox_in_hand
   from public, {publisher}, {worker}, {operator}, {viewer};
 revoke all on sequence
   {schema}.outbox_event_id_seq, {schema}.outbox_registry_xid, {schema}.outbox_lease_token
@@ -74,7 +75,7 @@ grant execute on function {schema}.outbox_uuid_v7() to {publisher};
 grant select on
   {schema}.outbox_event, {schema}.outbox_subscription, {schema}.outbox_delivery, {schema}.outbox_lane,
   {schema}.outbox_worker, {schema}.outbox_dead_letter, {schema}.outbox_unmatched, {schema}.outbox_inbox,
-  {schema}.outbox_migration, {schema}.outbox_amendment
+  {schema}.outbox_migration, {schema}.outbox_amendment, {schema}.outbox_lease, {schema}.outbox_in_hand
   to {worker};
 grant insert (subscription_id, lane, id, event_id, ordering_key, max_attempts)
   on {schema}.outbox_delivery to {worker};
@@ -88,7 +89,7 @@ grant update (streams, stream_like, event_types, on_dead, max_attempts, start_fr
               joined_snapshot, barrier, swept_to, served_to, updated_at)
   on {schema}.outbox_subscription to {worker};
 grant insert (subscription_id, lane), update (owner, until, epoch) on {schema}.outbox_lane to {worker};
-grant insert, update, delete on {schema}.outbox_worker to {worker};
+grant insert, update, delete on {schema}.outbox_worker, {schema}.outbox_lease to {worker};
 grant insert (subscription, subscription_id, lane, position, event_id, stream, event_type, schema_version,
               aggregate_type, aggregate_id, ordering_key, payload, headers, occurred_at, error_code, error_message,
               attempt_history, retry_count)
@@ -118,7 +119,8 @@ grant select on
   {schema}.outbox_lane, {schema}.outbox_worker, {schema}.outbox_dead_letter, {schema}.outbox_operator_log,
   {schema}.outbox_unmatched, {schema}.outbox_inbox, {schema}.outbox_amendment, {schema}.outbox_redrive_plan,
   {schema}.outbox_redrive_item, {schema}.outbox_migration, {schema}.outbox_alarm, {schema}.outbox_monitor,
-  {schema}.outbox_scope, {schema}.outbox_operator_log_head, {schema}.outbox_stand_in
+  {schema}.outbox_scope, {schema}.outbox_operator_log_head, {schema}.outbox_stand_in, {schema}.outbox_lease,
+  {schema}.outbox_in_hand
   to {viewer}, {operator};
 grant execute on function
   {schema}.outbox_matches(text[], text[], text, text),
