@@ -6,8 +6,13 @@ import { createOwnDatabase, hazard, publishMany } from './support.ts'
 
 const DELIVERED = 20_000
 
+const asItIs = (schema: string, id: number): string => `select ${schema}.outbox_open_deliveries(${id})`
+const byStatus = (schema: string, id: number): string =>
+  `select count(*) from ${schema}.outbox_delivery d
+    where d.subscription_id = ${id} and d.status in ('PENDING', 'PROCESSING')`
+
 /** How many pages a worker reads to know that nothing is open of a subscription to which much was delivered. */
-async function pagesRead(setting = 'select'): Promise<number> {
+async function pagesRead(count: (schema: string, id: number) => string): Promise<number> {
   await using h = await hazard(createOwnDatabase)
   const id = await subscribe(h.db, { name: 'retiring' })
   await subscribe(h.db, { name: 'other' })
@@ -19,8 +24,7 @@ async function pagesRead(setting = 'select'): Promise<number> {
   await h.db.pool.query('vacuum analyze outbox_delivery')
   const sibling = siblingPool(h.db.pool, () => undefined)
   const client = await sibling.pool.connect()
-  await client.query(setting)
-  const statement = { text: `select ${h.db.quoted}.outbox_open_deliveries(${id})`, values: [] }
+  const statement = { text: count(h.db.quoted, id), values: [] }
   // The first time in a session it reads the catalogue too.
   await explain(client as never, statement)
   const read = pages(await explain(client as never, statement))
@@ -31,10 +35,10 @@ async function pagesRead(setting = 'select'): Promise<number> {
 
 describe('a worker that closes a retired subscription', () => {
   test('does not read what was ever delivered', async () => {
-    expect(await pagesRead()).toBeLessThan(50)
+    expect(await pagesRead(asItIs)).toBeLessThan(50)
   })
 
-  test('reads all of it where bitmap scans are off', async () => {
-    expect(await pagesRead('set enable_bitmapscan = off')).toBeGreaterThan(500)
+  test('reads all of it if it asks for the status', async () => {
+    expect(await pagesRead(byStatus)).toBeGreaterThan(500)
   })
 })

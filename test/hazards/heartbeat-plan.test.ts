@@ -4,11 +4,11 @@ import { explain, mostRowsScanned, type PlanNode } from './plan.ts'
 import { createOwnDatabase, hazard, publishMany } from './support.ts'
 
 const BACKLOG = 10_000
-const IN_HAND = 500
+const IN_HAND = 100
 
 const asItIs = (text: string): string => text
 const byToken = (text: string): string =>
-  text.replace('d.lease_token = w.token', `d.lease_token = w.token and d.status = 'PROCESSING'`)
+  text.replace('and d.id = w.id and d.lease_token', 'and d.lease_token')
 
 /** The plan of a heartbeat; the planner's figures are from when nothing was in hand, as they nearly always are. */
 async function planOfHeartbeat(rewrite: (text: string) => string): Promise<PlanNode> {
@@ -30,7 +30,7 @@ describe('a heartbeat for what is in hand', () => {
     expect(mostRowsScanned(await planOfHeartbeat(asItIs))).toBeLessThanOrEqual(IN_HAND)
   })
 
-  test('reads all of it for each, if the index of leases may be used', async () => {
-    expect(mostRowsScanned(await planOfHeartbeat(byToken))).toBeGreaterThan(100 * IN_HAND)
+  test('reads all there is for each, if it asks for the token alone', async () => {
+    expect(mostRowsScanned(await planOfHeartbeat(byToken))).toBeGreaterThanOrEqual(IN_HAND * BACKLOG)
   })
 })

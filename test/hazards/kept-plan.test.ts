@@ -134,7 +134,12 @@ describe('a plan kept since the tables were empty', () => {
     const [first] = taken
     const positions = taken.map(({ position }) => position)
 
-    const plan = await explainKept('commitpost_settle_done', [unordered.id, first?.lease.token, positions])
+    const plan = await explainKept('commitpost_settle_done', [
+      unordered.id,
+      first?.lease.token,
+      positions,
+      true,
+    ])
 
     expect(plan['Actual Rows']).toBe(LIMIT)
     expect(seqScans(plan)).toEqual([])

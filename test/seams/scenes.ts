@@ -39,7 +39,7 @@ const START = [
 ]
 
 /** The second statement of a claim that found something held, or locked in that moment. */
-const LONG_WAY = 'claimLanes: update outbox_delivery (2)'
+const LONG_WAY = 'claimLanes: update outbox_delivery + insert into outbox_lease (2)'
 
 const claiming = (order: 'none' | 'aggregate'): Scene => {
   const claims = order === 'none' ? ['claim'] : ['takeLanes', 'claimLanes']
