@@ -22,6 +22,8 @@ export interface ClaimLoopParts {
   claim(limit: number): Promise<number>
   /** What is in hand now. */
   load(): Load
+  /** Whether there is room by now for what the last claim had to leave out. */
+  hasRoomAgain(): boolean
   /** How many handlers ended, and for how long any was running, since this was last asked. */
   takeSample(): { readonly ended: number; readonly busyMs: number }
   /** Told once per outage, while the tries go on. */
@@ -37,6 +39,7 @@ export class ClaimLoop {
   readonly #news: WakeUp
   readonly #demand: WakeUp
   #awaitsDemand = false
+  #pausing = false
   #emptyClaims = 0
   #ended: Promise<void> | null = null
 
@@ -61,6 +64,12 @@ export class ClaimLoop {
   /** Something in hand was taken or settled: there may be room for more. */
   loadChanged(): void {
     if (this.#awaitsDemand && this.#limit() > 0) this.#demand.wake()
+  }
+
+  /** Results are written: what the last claim had to leave out is asked for without waiting for the next poll. */
+  settled(): void {
+    if (this.#pausing && this.#parts.hasRoomAgain()) this.wake()
+    this.loadChanged()
   }
 
   /** Claims no more. Resolves when no claim is under way. */
@@ -91,7 +100,10 @@ export class ClaimLoop {
     const got = await this.#parts.claim(limit)
     this.#size.claimed(limit, got)
     this.#emptyClaims = got === 0 ? this.#emptyClaims + 1 : 0
+    this.#pausing = true
+    if (this.#parts.hasRoomAgain()) this.wake()
     await this.#pause(nextPollMs(this.#emptyClaims, this.#parts.options, this.#parts.random))
+    this.#pausing = false
   }
 
   #limit(): number {

@@ -44,6 +44,7 @@ export class Runner<Delivery extends ClaimedDelivery = ClaimedDelivery> {
       tend: () => this.#taking.run(() => parts.source.tend()),
       claim: (limit) => this.#taking.run(() => this.#claim(limit)),
       load: () => this.#load(),
+      hasRoomAgain: () => parts.source.hasRoomAgain(),
       takeSample: () => this.#executor.takeSample(),
       onOutage: (error) => this.#fault('claim', error),
     })
@@ -74,6 +75,11 @@ export class Runner<Delivery extends ClaimedDelivery = ClaimedDelivery> {
     return this.#released
   }
 
+  /** Whether it claims. */
+  get isServing(): boolean {
+    return !this.#stopping
+  }
+
   /** Begins to claim. */
   start(): void {
     this.#claims.start()
@@ -91,8 +97,9 @@ export class Runner<Delivery extends ClaimedDelivery = ClaimedDelivery> {
     this.#giveBack(this.#parts.backlog.close())
     await this.#claims.stop()
     // A claim of suspects is none of the loop's.
-    await this.#taking.run(async () => {})
+    await this.#taking.run(async () => this.#parts.source.close())
     this.#parts.results.hurry()
+    this.#giveBackIdle()
   }
 
   /** Resolves when no handler is running. Only sound after `stop`. */
@@ -111,7 +118,7 @@ export class Runner<Delivery extends ClaimedDelivery = ClaimedDelivery> {
 
   /** Gives back whatever the source holds. Only sound when nothing is in hand. */
   leave(): Promise<void> {
-    return this.#parts.source.leave()
+    return this.#taking.run(() => this.#parts.source.leave())
   }
 
   /** Claims suspects and runs them; the caller sees to it that nothing else runs. False when there was none. */
@@ -120,7 +127,10 @@ export class Runner<Delivery extends ClaimedDelivery = ClaimedDelivery> {
     const limit = Math.min(most, this.#parts.options.concurrency)
     const { taken, adopted } = await this.#taking.run(() => this.#takeSuspects(limit))
     if (taken === 0) return false
-    await Promise.all(adopted.map((held) => this.#runApart(held)))
+    const [only] = adopted
+    if (only === undefined || adopted.length > 1 || (await this.#markAlone(only))) {
+      await Promise.all(adopted.map((held) => this.#runApart(held)))
+    }
     await this.#parts.results.flush()
     this.#executor.pump()
     return true
@@ -163,7 +173,8 @@ export class Runner<Delivery extends ClaimedDelivery = ClaimedDelivery> {
       completed ||= ended.completed === true
     }
     this.#parts.afterSettled(written)
-    this.#claims.loadChanged()
+    this.#claims.settled()
+    if (this.#stopping) this.#giveBackIdle()
     // Keys that waited to know what became of a completion may go on.
     if (completed) this.#executor.pump()
   }
@@ -227,6 +238,21 @@ export class Runner<Delivery extends ClaimedDelivery = ClaimedDelivery> {
     return { taken, adopted }
   }
 
+  /** False if it may not run and goes back. One beside which others still run is not marked, and so not charged. */
+  async #markAlone(held: Held<Delivery>): Promise<boolean> {
+    const { hasStrays, markAlone, backlog } = this.#parts
+    let mayRun = false
+    try {
+      mayRun = hasStrays() || (await markAlone(held.delivery))
+      return mayRun
+    } finally {
+      if (!mayRun) {
+        const behind = backlog.ended(held, RELEASE_SOON, false)
+        this.#giveBack([{ held, settlement: RELEASE_SOON }, ...behind])
+      }
+    }
+  }
+
   async #runApart(held: Held<Delivery>): Promise<void> {
     const { handlers, clock } = this.#parts
     this.#solos += 1
@@ -265,6 +291,11 @@ export class Runner<Delivery extends ClaimedDelivery = ClaimedDelivery> {
       if (settlement.kind === 'release') this.#released += 1
       this.#parts.results.add({ delivery: held.delivery, held, settlement, durationMs: 0, completed: false })
     }
+  }
+
+  /** While handlers still run here, others may serve the lanes that none of them is about. What fails is left to `leave`. */
+  #giveBackIdle(): void {
+    void this.#taking.run(() => this.#parts.source.giveBackIdle()).catch(() => {})
   }
 
   #close(held: Held<Delivery>, settlement: Settlement, lost: boolean): void {

@@ -14,6 +14,7 @@ import { heartbeatEveryMs } from '../queue/lease-keeper.ts'
 import { type Ended, tellCrashed } from '../queue/report.ts'
 import { Runner } from '../queue/runner.ts'
 import { type DeliverySource, UnorderedSource } from '../queue/source.ts'
+import type { Strays } from '../queue/strays.ts'
 import { Unparker } from '../queue/unparker.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { SoloGate } from '../runtime/gate.ts'
@@ -36,6 +37,7 @@ export interface WorkerEnvironment {
   readonly catalogue: Catalogue
   readonly services: ContextServices<ClaimedDelivery>
   readonly gate: SoloGate
+  readonly strays: Strays
   readonly clock: Clock
   readonly random: Random
   readonly observer: Observer
@@ -100,6 +102,8 @@ function composeOrdered(
     shareEveryMs: Math.min(SHARE_EVERY_MS, heartbeatEveryMs(limits.leaseMs)),
     window: { most: resolved.batchSize * 2, least: resolved.concurrency },
     countInHand: (lane) => hand.countLane(lane),
+    tokensInHand: (lanes) => hand.tokensOf(lanes),
+    onRefused: (error) => observer({ kind: 'error', during: 'taking lanes', error, subscription: name }),
     onCrashed: (dead) => tellCrashed(observer, name, dead),
   })
   const backlog = new KeyBacklog(onDead, resolved.concurrency === 1)
@@ -150,12 +154,16 @@ function compose<Delivery extends ClaimedDelivery>(
     onGivenUp: (batch, error) => runner.gaveUp(batch, error),
     onOutage: (error) => observer({ kind: 'error', during: 'settle', error, subscription: definition.name }),
   })
+  const handlers = dispatcherOf<Delivery>(env, resolved)
+  env.strays.watch(handlers)
   const runner = new Runner<Delivery>({
     ...env,
     ...kind,
     subscription: { id: kind.id, name: definition.name },
     options: { ...resolved, marginMs: limits.marginMs, tendEveryMs: heartbeatEveryMs(limits.leaseMs) },
-    handlers: dispatcherOf<Delivery>(env, resolved),
+    handlers,
+    markAlone: (delivery) => store.markAlone(delivery),
+    hasStrays: () => env.strays.any,
     results: settler,
     decide: (delivery: Delivery, outcome: DeliveryOutcome): Settlement => {
       env.onAttemptEnded()

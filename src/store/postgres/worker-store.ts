@@ -12,6 +12,8 @@ import type {
   LaneStore,
   ParkedKey,
   RecoverReport,
+  RenewedLane,
+  RenewLanesRequest,
   SettleReport,
   SuspectClaimRequest,
   TakenLanes,
@@ -31,6 +33,7 @@ import type { QuotedSchema } from './identifiers.ts'
 import { LaneClaims } from './lane-claims.ts'
 import { leave } from './leave.ts'
 import { LowWater, type LowWaterBound } from './low-water.ts'
+import { markAlone } from './mark-alone.ts'
 import { assertSchemaCurrent } from './migration-status.ts'
 import { openTransaction } from './open-transaction.ts'
 import { readSubscriptions } from './read-subscriptions.ts'
@@ -38,6 +41,7 @@ import { recover } from './recover.ts'
 import { redriveByPolicy } from './redrive-by-policy.ts'
 import { register } from './register.ts'
 import { releaseLanes } from './release-lanes.ts'
+import { renewLanes } from './renew-lanes.ts'
 import { setPaused } from './set-paused.ts'
 import { settle } from './settle.ts'
 import type { WorkerPool } from './sibling-pool.ts'
@@ -91,6 +95,10 @@ export class PostgresWorkerStore implements WorkerStore {
     return claimSuspects(this.#pool, this.#schema, request)
   }
 
+  markAlone(delivery: ClaimedDelivery): Promise<boolean> {
+    return markAlone(this.#pool, this.#schema, delivery)
+  }
+
   settle(batch: readonly Settled[]): Promise<SettleReport> {
     return settle(this.#pool, this.#schema, batch, this.#locked)
   }
@@ -121,6 +129,10 @@ export class PostgresWorkerStore implements WorkerStore {
 
   releaseLanes(subscriptionId: number, workerId: string, lanes: readonly HeldLane[]): Promise<void> {
     return releaseLanes(this.#pool, this.#schema, subscriptionId, workerId, lanes)
+  }
+
+  renewLanes(request: RenewLanesRequest): Promise<readonly RenewedLane[]> {
+    return renewLanes(this.#pool, this.#schema, request)
   }
 
   register(definition: SubscriptionDefinition): Promise<RegisteredSubscription> {

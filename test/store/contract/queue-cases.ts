@@ -4,6 +4,7 @@ import {
   aggregates,
   beat,
   claim,
+  claimAlone,
   DONE,
   dead,
   FAILURE,
@@ -207,19 +208,39 @@ export const queueCases: readonly ContractCase[] = [
       await claim(store, sub, 'w1')
       await harness.lapse('w1')
       await store.recover([sub.id])
-      const request = { subscriptionId: sub.id, limit: 1, leaseMs: LEASE_MS }
-      const [poison] = await store.claimSuspects({ ...request, workerId: 'w2' })
+      const request = { subscriptionId: sub.id, leaseMs: LEASE_MS }
+      const poison = await claimAlone(store, { ...request, workerId: 'w2' })
       assert.equal(poison?.event.aggregateId, 'poison')
       await harness.lapse('w2')
       const report = await store.recover([sub.id])
       assert.equal(report.dead.length, 1)
       assert.equal(report.dead[0]?.errorCode, 'CRASHED')
-      const [innocent] = await store.claimSuspects({ ...request, workerId: 'w3' })
+      const innocent = await claimAlone(store, { ...request, workerId: 'w3' })
       assert.equal(innocent?.event.aggregateId, 'innocent')
       assert.ok(innocent)
       await store.settle([settled(innocent, DONE)])
       const rows = await harness.deliveries('sub')
       assert.deepEqual(rows.map((row) => row.status).toSorted(), ['DEAD', 'DONE'])
+    },
+  },
+  {
+    name: 'a suspect of whose claim nobody learns is not charged, nor is one whose lease was lost before it was marked',
+    async run(harness) {
+      const store = harness.worker()
+      const sub = await join(store, { maxAttempts: 1 })
+      await harness.publish(['a1'])
+      await claim(store, sub, 'w1')
+      await harness.lapse('w1')
+      await store.recover([sub.id])
+      const request = { subscriptionId: sub.id, limit: 1, leaseMs: LEASE_MS, workerId: 'w2' }
+      const [suspect] = await store.claimSuspects(request)
+      assert.ok(suspect)
+      await harness.lapse('w2')
+      const report = await store.recover([sub.id])
+      assert.deepEqual([report.dead, report.suspects.get(sub.id)], [[], 1])
+      assert.equal(await store.markAlone(suspect), false, 'it is nobody’s any more')
+      const [row] = await harness.deliveries('sub')
+      assert.deepEqual([row?.status, row?.suspect, row?.attempts], ['PENDING', true, 0])
     },
   },
   {
