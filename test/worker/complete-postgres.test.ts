@@ -119,6 +119,30 @@ describe('a handler that completes its event in its own transaction', () => {
     await s.end()
   })
 
+  test.each([
+    ['again after a savepoint in which it did was rolled back', 'rollback to savepoint within'],
+    ['again after a savepoint in which it did was released', 'release savepoint within'],
+  ])('%s: it is done', async (_, end) => {
+    const s = await setup(async (tx, complete) => {
+      try {
+        await tx.query('savepoint within')
+        await complete()
+        await tx.query(end)
+        await complete()
+        await tx.query('savepoint another')
+        await complete()
+        await tx.query('commit')
+      } finally {
+        tx.release(true)
+      }
+    })
+    await s.place('a', 'a')
+    await s.untilDone(2)
+    expect(s.ran).toEqual([1, 2])
+    expect([...s.told('leaseLost'), ...s.told('retried')]).toEqual([])
+    await s.end()
+  })
+
   test('but in one that does not see it fails like any other, instead of running again and again', async () => {
     const open: pg.PoolClient[] = []
     const s = await setup(async (tx, complete, _, completeIn) => {
