@@ -54,6 +54,12 @@ export class Hand<Delivery extends ClaimedDelivery = ClaimedDelivery> {
     return this.#perLane[lane] ?? 0
   }
 
+  /** Whether something is in hand of which this is true. */
+  some(isMeant: (delivery: Delivery) => boolean): boolean {
+    for (const { delivery } of this.#held) if (isMeant(delivery)) return true
+    return false
+  }
+
   /** The leases of everything in hand of these lanes, each once. */
   tokensOf(lanes: readonly number[]): readonly string[] {
     const tokens = new Set<string>()

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { createOutbox } from '../../src/outbox.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
+import { NonRetryableError } from '../../src/runtime/errors.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'
 import { namingOperations, SeamPool } from '../seams/seam-pool.ts'
 import { eventually } from '../support/program.ts'
@@ -112,4 +113,32 @@ describe('when the answer to a claim is lost', () => {
     await worker.stop()
     await pool.end()
   })
+})
+
+test('an event is not DONE while an earlier one of its key that died, and let it go on, may come again', async () => {
+  await using postgres = await postgresOutbox()
+  const { pool, outbox } = processOn(postgres)
+  const worker = outbox.worker(
+    [
+      outbox.subscription('sub', {
+        order: 'aggregate',
+        lanes: 1,
+        onDead: 'continue',
+        pollMs: 20,
+        on: {
+          OrderPlaced: ({ payload }) => {
+            if (payload.n === 1) throw new NonRetryableError('it is broken')
+          },
+        },
+      }),
+    ],
+    { listen: false },
+  )
+  await worker.active()
+  const seam = 'settle: update outbox_delivery + insert into outbox_dead_letter'
+  const dies = pool.trap(seam, 'crash-before', async () => {})
+  await postgres.place('a', 'a', 'a')
+  await dies
+  expect(await statuses(postgres)).toEqual(['PROCESSING', 'PROCESSING', 'PROCESSING'])
+  await pool.end()
 })
