@@ -18,8 +18,8 @@ export interface ClaimLoopParts {
   readonly random: Random
   /** What has to be done between claims. */
   tend(): Promise<void>
-  /** Claims at most so many and puts them to work. Returns how many there were. */
-  claim(limit: number): Promise<number>
+  /** Claims at most so many and puts them to work. Returns how many there were, and whether those were all. */
+  claim(limit: number): Promise<{ readonly got: number; readonly isAll: boolean }>
   /** What is in hand now. */
   load(): Load
   /** Whether there is room by now for what the last claim had to leave out. */
@@ -97,9 +97,11 @@ export class ClaimLoop {
     if (limit === 0) return this.#waitForDemand()
     // What was announced before this claim is sent is found by it; what is announced after must be looked for again.
     this.#news.forget()
-    const got = await this.#parts.claim(limit)
+    const { got, isAll } = await this.#parts.claim(limit)
     this.#size.claimed(limit, got)
-    this.#emptyClaims = got === 0 ? this.#emptyClaims + 1 : 0
+    if (got > 0) this.#emptyClaims = 0
+    // One that took all there was is as good as an empty one after it, which the next event would have to wait for.
+    if (isAll) this.#emptyClaims += 1
     this.#pausing = true
     if (this.#parts.hasRoomAgain()) this.wake()
     await this.#pause(nextPollMs(this.#emptyClaims, this.#parts.options, this.#parts.random))

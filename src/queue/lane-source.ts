@@ -123,10 +123,11 @@ export class LaneSource implements DeliverySource<LaneDelivery> {
     claim: (request: LaneClaimRequest) => Promise<readonly LaneDelivery[]>,
   ): Promise<Taken<LaneDelivery>> {
     const confirmedAtMs = this.#confirmedAtMs(lanes)
-    if (lanes.length === 0) return { deliveries: [], confirmedAtMs }
+    if (lanes.length === 0) return { deliveries: [], confirmedAtMs, isAll: true }
     try {
       const deliveries = await claim({ ...this.#parts.options, limit, lanes: lanes.map(toHeldLane) })
-      return { deliveries, confirmedAtMs }
+      // Of lanes a claim sees so many rows and no more, and some of those may have to wait.
+      return { deliveries, confirmedAtMs, isAll: deliveries.length === 0 }
     } catch (error) {
       // It may have been done: then the lanes hold deliveries that nobody runs, and later ones must not overtake them.
       for (const lane of lanes) lane.fear ??= what

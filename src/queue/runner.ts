@@ -200,17 +200,17 @@ export class Runner<Delivery extends ClaimedDelivery = ClaimedDelivery> {
     return { ready: backlog.ready, running: this.#executor.handling, inHand: hand.size }
   }
 
-  async #claim(limit: number): Promise<number> {
+  async #claim(limit: number): Promise<{ readonly got: number; readonly isAll: boolean }> {
     const { source, hand, backlog, clock } = this.#parts
     const claim = backlog.claimSent()
     const sentAtMs = clock.monotonicMs()
     try {
-      const { deliveries, confirmedAtMs } = await source.take(limit)
+      const { deliveries, confirmedAtMs, isAll } = await source.take(limit)
       if (deliveries.length > 0) this.#tellClaimed(deliveries.length, 0, clock.monotonicMs() - sentAtMs)
       this.#giveBack(backlog.offer(hand.take(deliveries, confirmedAtMs), claim))
       // The next claim is sent first: the database works on it while the handlers run.
       void nextTurn().then(() => this.#executor.pump())
-      return deliveries.length
+      return { got: deliveries.length, isAll }
     } catch (error) {
       backlog.offer([], claim)
       throw error

@@ -15,6 +15,8 @@ export interface Taken<Delivery extends ClaimedDelivery> {
   readonly deliveries: readonly Delivery[]
   /** No lease of these began before this moment of the process's own clock. */
   readonly confirmedAtMs: number
+  /** True if there was nothing more: to ask again at once would be in vain. */
+  readonly isAll: boolean
 }
 
 /** A lane this worker owns, with the time its lease is good for. */
@@ -64,12 +66,14 @@ export class UnorderedSource implements DeliverySource<ClaimedDelivery> {
 
   async take(limit: number): Promise<Taken<ClaimedDelivery>> {
     const confirmedAtMs = this.#clock.monotonicMs()
-    return { deliveries: await this.#store.claim({ ...this.#options, limit }), confirmedAtMs }
+    const deliveries = await this.#store.claim({ ...this.#options, limit })
+    return { deliveries, confirmedAtMs, isAll: deliveries.length < limit }
   }
 
   async takeSuspects(limit: number): Promise<Taken<LaneDelivery>> {
     const confirmedAtMs = this.#clock.monotonicMs()
-    return { deliveries: await this.#store.claimSuspects({ ...this.#options, limit }), confirmedAtMs }
+    const deliveries = await this.#store.claimSuspects({ ...this.#options, limit })
+    return { deliveries, confirmedAtMs, isAll: deliveries.length < limit }
   }
 
   hasRoomAgain(): boolean {
