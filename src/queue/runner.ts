@@ -1,8 +1,9 @@
 import type { ClaimedDelivery, DeliveryOutcome, Settled, Settlement } from '../delivery/delivery.ts'
 import { LeaseLostError } from '../runtime/errors.ts'
 import { nextTurn } from '../runtime/turn.ts'
-import type { LaneDelivery, SettleReport } from '../store/queue-store.ts'
-import { type GivenBack, RELEASE_NOW, RELEASE_SOON } from './backlog.ts'
+import type { SettleReport } from '../store/queue-store.ts'
+import { ApartRuns } from './apart-runs.ts'
+import { type GivenBack, RELEASE_NOW } from './backlog.ts'
 import { ClaimLoop } from './claim-loop.ts'
 import type { Load } from './claim-size.ts'
 import { Executor } from './executor.ts'
@@ -19,11 +20,11 @@ import type { OwnedLane } from './source.ts'
 export class Runner<Delivery extends ClaimedDelivery = ClaimedDelivery> {
   readonly #parts: RunnerParts<Delivery>
   readonly #executor: Executor<Delivery>
+  readonly #apart: ApartRuns<Delivery>
   readonly #claims: ClaimLoop
   /** One claim at a time, so that what is in hand is known when the next one comes in. */
   readonly #taking = new Mutex()
   readonly #whenIdle: (() => void)[] = []
-  #solos = 0
   #released = 0
   #stopping = false
 
@@ -38,6 +39,15 @@ export class Runner<Delivery extends ClaimedDelivery = ClaimedDelivery> {
       onTaken: () => this.#claims.loadChanged(),
       onIdle: () => this.#becameIdle(),
       onFault: (error) => this.#fault('run', error),
+    })
+    this.#apart = new ApartRuns({
+      ...parts,
+      taking: this.#taking,
+      isStopping: () => this.#stopping,
+      giveBack: (back) => this.#giveBack(back),
+      onClaimed: (count, durationMs) => this.#tellClaimed(count, count, durationMs),
+      onEnded: (held, outcome, durationMs) => this.#ended(held, outcome, durationMs),
+      onIdle: () => this.#becameIdle(),
     })
     this.#claims = new ClaimLoop({
       ...parts,
@@ -67,7 +77,7 @@ export class Runner<Delivery extends ClaimedDelivery = ClaimedDelivery> {
 
   /** Handlers that are running. */
   get running(): number {
-    return this.#executor.handling + this.#solos
+    return this.#executor.handling + this.#apart.running
   }
 
   /** How many deliveries were given back without a verdict. */
@@ -124,14 +134,7 @@ export class Runner<Delivery extends ClaimedDelivery = ClaimedDelivery> {
   /** Claims suspects and runs them; the caller sees to it that nothing else runs. False when there was none. */
   async runSuspects(most: number): Promise<boolean> {
     if (this.#stopping) return false
-    const limit = Math.min(most, this.#parts.options.concurrency)
-    const { taken, adopted } = await this.#taking.run(() => this.#takeSuspects(limit))
-    if (taken === 0) return false
-    const [only] = adopted
-    if (only === undefined || adopted.length > 1 || (await this.#markAlone(only))) {
-      await Promise.all(adopted.map((held) => this.#runApart(held)))
-    }
-    await this.#parts.results.flush()
+    if (!(await this.#apart.run(Math.min(most, this.#parts.options.concurrency)))) return false
     this.#executor.pump()
     return true
   }
@@ -215,52 +218,6 @@ export class Runner<Delivery extends ClaimedDelivery = ClaimedDelivery> {
       backlog.offer([], claim)
       throw error
     }
-  }
-
-  async #takeSuspects(
-    limit: number,
-  ): Promise<{ readonly taken: number; readonly adopted: readonly Held<Delivery>[] }> {
-    const { source, hand, backlog, clock } = this.#parts
-    const claim = backlog.claimSent()
-    const sentAtMs = clock.monotonicMs()
-    const { deliveries, confirmedAtMs } = await source.takeSuspects(limit).catch((error: unknown) => {
-      backlog.offer([], claim)
-      throw error
-    })
-    // Of an unordered subscription they have a key of no meaning; of an ordered one they are the runner's own kind.
-    const suspects = hand.take(deliveries as readonly (LaneDelivery & Delivery)[], confirmedAtMs)
-    const taken = suspects.length
-    if (taken > 0) this.#tellClaimed(taken, taken, clock.monotonicMs() - sentAtMs)
-    const adopted = backlog.adopt(suspects, claim)
-    const notYet = suspects.filter((held) => !adopted.includes(held))
-    const settlement = this.#stopping ? RELEASE_NOW : RELEASE_SOON
-    this.#giveBack(notYet.map((held) => ({ held, settlement })))
-    return { taken, adopted }
-  }
-
-  /** False if it may not run and goes back. One beside which others still run is not marked, and so not charged. */
-  async #markAlone(held: Held<Delivery>): Promise<boolean> {
-    const { hasStrays, markAlone, backlog } = this.#parts
-    let mayRun = false
-    try {
-      mayRun = hasStrays() || (await markAlone(held.delivery))
-      return mayRun
-    } finally {
-      if (!mayRun) {
-        const behind = backlog.ended(held, RELEASE_SOON, false)
-        this.#giveBack([{ held, settlement: RELEASE_SOON }, ...behind])
-      }
-    }
-  }
-
-  async #runApart(held: Held<Delivery>): Promise<void> {
-    const { handlers, clock } = this.#parts
-    this.#solos += 1
-    const startedMs = clock.monotonicMs()
-    const outcome = await handlers.dispatch(held.delivery)
-    this.#solos -= 1
-    this.#ended(held, outcome, clock.monotonicMs() - startedMs)
-    this.#becameIdle()
   }
 
   #ended(held: Held<Delivery>, outcome: DeliveryOutcome, durationMs: number): void {

@@ -241,7 +241,7 @@ export const laneCases: readonly ContractCase[] = [
         lanes: lanes.map((lane) => ({ ...lane, tried: lane.epoch })),
         tokens: known.map(({ lease }) => lease.token),
       })
-      assert.deepEqual(renewed.map(({ lane }) => lane).toSorted(), lanes.map(({ lane }) => lane).toSorted())
+      assert.deepEqual(new Set(renewed.map(({ lane }) => lane)), new Set(lanes.map(({ lane }) => lane)))
       for (const row of (await harness.deliveries('sub')).filter(({ status }) => status === 'PENDING')) {
         assert.deepEqual([row.suspect, row.attempts], [false, 0])
       }
