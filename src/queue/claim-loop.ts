@@ -18,10 +18,12 @@ export interface ClaimLoopParts {
   readonly random: Random
   /** What has to be done between claims. */
   tend(): Promise<void>
-  /** Claims at most so many and puts them to work. Returns how many there were. */
-  claim(limit: number): Promise<number>
+  /** Claims at most so many and puts them to work. Returns how many there were, and whether those were all. */
+  claim(limit: number): Promise<{ readonly got: number; readonly isAll: boolean }>
   /** What is in hand now. */
   load(): Load
+  /** Whether there is room by now for what the last claim had to leave out. */
+  hasRoomAgain(): boolean
   /** How many handlers ended, and for how long any was running, since this was last asked. */
   takeSample(): { readonly ended: number; readonly busyMs: number }
   /** Told once per outage, while the tries go on. */
@@ -37,6 +39,7 @@ export class ClaimLoop {
   readonly #news: WakeUp
   readonly #demand: WakeUp
   #awaitsDemand = false
+  #pausing = false
   #emptyClaims = 0
   #ended: Promise<void> | null = null
 
@@ -61,6 +64,12 @@ export class ClaimLoop {
   /** Something in hand was taken or settled: there may be room for more. */
   loadChanged(): void {
     if (this.#awaitsDemand && this.#limit() > 0) this.#demand.wake()
+  }
+
+  /** Results are written: what the last claim had to leave out is asked for without waiting for the next poll. */
+  settled(): void {
+    if (this.#pausing && this.#parts.hasRoomAgain()) this.wake()
+    this.loadChanged()
   }
 
   /** Claims no more. Resolves when no claim is under way. */
@@ -88,10 +97,15 @@ export class ClaimLoop {
     if (limit === 0) return this.#waitForDemand()
     // What was announced before this claim is sent is found by it; what is announced after must be looked for again.
     this.#news.forget()
-    const got = await this.#parts.claim(limit)
+    const { got, isAll } = await this.#parts.claim(limit)
     this.#size.claimed(limit, got)
-    this.#emptyClaims = got === 0 ? this.#emptyClaims + 1 : 0
+    if (got > 0) this.#emptyClaims = 0
+    // One that took all there was is as good as an empty one after it, which the next event would have to wait for.
+    if (isAll) this.#emptyClaims += 1
+    this.#pausing = true
+    if (this.#parts.hasRoomAgain()) this.wake()
     await this.#pause(nextPollMs(this.#emptyClaims, this.#parts.options, this.#parts.random))
+    this.#pausing = false
   }
 
   #limit(): number {

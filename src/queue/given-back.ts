@@ -1,3 +1,4 @@
+import type { DeliveryKey } from '../delivery/delivery.ts'
 import type { LaneDelivery } from '../store/queue-store.ts'
 import type { Held } from './hand.ts'
 
@@ -73,8 +74,12 @@ export class GivenBackLedger {
   }
 }
 
-/** Whether one stands behind the other. Positions are 64-bit numbers kept as text: the longer is the larger. */
+/** Whether one in hand stands behind the other. */
 export function isAfter(one: Held<LaneDelivery>, other: Held<LaneDelivery>): boolean {
-  const [left, right] = [one.delivery.position, other.delivery.position]
+  return isLater(one.delivery, other.delivery)
+}
+
+/** Whether one stands behind the other. Positions are 64-bit numbers kept as text: the longer is the larger. */
+export function isLater({ position: left }: DeliveryKey, { position: right }: DeliveryKey): boolean {
   return left.length === right.length ? left > right : left.length > right.length
 }

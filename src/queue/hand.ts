@@ -54,6 +54,19 @@ export class Hand<Delivery extends ClaimedDelivery = ClaimedDelivery> {
     return this.#perLane[lane] ?? 0
   }
 
+  /** Whether something is in hand of which this is true. */
+  some(isMeant: (delivery: Delivery) => boolean): boolean {
+    for (const { delivery } of this.#held) if (isMeant(delivery)) return true
+    return false
+  }
+
+  /** The leases of everything in hand of these lanes, each once. */
+  tokensOf(lanes: readonly number[]): readonly string[] {
+    const tokens = new Set<string>()
+    for (const { delivery } of this.#held) if (lanes.includes(delivery.lane)) tokens.add(delivery.lease.token)
+    return [...tokens]
+  }
+
   /** Takes in what one claim returned; `sentAtMs` is when the claim was sent. */
   take(deliveries: readonly Delivery[], sentAtMs: number): readonly Held<Delivery>[] {
     return deliveries.map((delivery) => {

@@ -3,13 +3,14 @@ import { jittered } from '../runtime/periodic.ts'
 import type { Random } from '../runtime/random.ts'
 import type {
   CrashedDelivery,
-  HeldLane,
   LaneClaimRequest,
   LaneDelivery,
   LaneStore,
   QueueStore,
+  TakenLanes,
 } from '../store/queue-store.ts'
-import { type LeaseLimits, LeaseTerm } from './hand.ts'
+import type { LeaseLimits } from './hand.ts'
+import { type Fear, Lane, toHeldLane } from './owned-lane.ts'
 import type { DeliverySource, OwnedLane, Taken, TakerOptions } from './source.ts'
 
 /** What a source of lanes is made of. */
@@ -24,25 +25,15 @@ export interface LaneSourceParts {
   readonly window: { readonly most: number; readonly least: number }
   /** Told of what the last owners of lanes died of. */
   onCrashed(dead: readonly CrashedDelivery[]): void
+  /** Told of a lane that cannot be taken, once for as long as that lasts. */
+  onRefused(error: unknown): void
   /** How many deliveries of a lane are in hand. */
   readonly countInHand: (lane: number) => number
+  /** The leases of what is in hand of some lanes. */
+  readonly tokensInHand: (lanes: readonly number[]) => readonly string[]
 }
 
 const JITTER = 0.2
-
-class Lane implements OwnedLane {
-  readonly lane: number
-  readonly epoch: string
-  readonly term: LeaseTerm
-  /** True once nothing more is claimed of it: it is given back when its last delivery is settled. */
-  draining = false
-
-  constructor({ lane, epoch }: HeldLane, confirmedAtMs: number) {
-    this.lane = lane
-    this.epoch = epoch
-    this.term = new LeaseTerm(confirmedAtMs)
-  }
-}
 
 /**
  * Claims of an ordered subscription: of the lanes this worker owns, which are taken and given back so that all live
@@ -55,32 +46,69 @@ export class LaneSource implements DeliverySource<LaneDelivery> {
   /** Until then an answer that never came may have given this worker lanes it does not know of. */
   #unsureUntilMs = Number.NEGATIVE_INFINITY
   #turn = 0
+  /** Lanes that the last claim left out, because there was no room for more of them. */
+  #leftOut: readonly Lane[] = []
+  #refused: ReadonlySet<number> = new Set()
 
   constructor(parts: LaneSourceParts) {
     this.#parts = parts
   }
 
   async tend(): Promise<void> {
-    await this.#giveBackDrained()
+    await this.#renew()
+    if (await this.giveBackIdle()) this.#shareAtMs = Number.NEGATIVE_INFINITY
     if (this.#parts.clock.monotonicMs() < this.#shareAtMs) return
     await this.#share()
   }
 
   take(limit: number): Promise<Taken<LaneDelivery>> {
     const { store } = this.#parts
-    return this.#takeOf(this.#withRoom(this.#inTurn()), limit, (request) => store.claimLanes(request))
+    const lanes = this.#inTurn()
+    const withRoom = lanes.filter((lane) => this.#hasRoom(lane))
+    this.#leftOut = withRoom.length === lanes.length ? [] : lanes.filter((lane) => !withRoom.includes(lane))
+    return this.#takeOf(withRoom, limit, 'deliveries', (request) => store.claimLanes(request))
   }
 
   takeSuspects(limit: number): Promise<Taken<LaneDelivery>> {
     const { store } = this.#parts
-    return this.#takeOf(this.#inTurn(), limit, (request) => store.claimSuspects(request))
+    return this.#takeOf(this.#inTurn(), limit, 'suspects', (request) => store.claimSuspects(request))
   }
 
   lanes(): readonly OwnedLane[] {
     return [...this.#lanes.values()]
   }
 
+  hasRoomAgain(): boolean {
+    return this.#leftOut.some((lane) => this.#hasRoom(lane))
+  }
+
   loseLanes(lanes: readonly OwnedLane[]): readonly number[] {
+    // A heartbeat that named the epoch before a renewal knows nothing of the lane; the renewal does.
+    return this.#forget(lanes.filter(({ lane }) => this.#lanes.get(lane)?.fear === null))
+  }
+
+  expireLanes(nowMs: number): readonly number[] {
+    const { leaseMs, marginMs } = this.#parts.options
+    const isOver = ({ term }: Lane): boolean => nowMs - term.confirmedAtMs > leaseMs - marginMs
+    return this.#forget([...this.#lanes.values()].filter(isOver))
+  }
+
+  close(): void {
+    this.#drain([...this.#lanes.values()])
+  }
+
+  async giveBackIdle(): Promise<boolean> {
+    const isIdle = ({ lane, draining }: Lane): boolean => draining && this.#parts.countInHand(lane) === 0
+    const idle = [...this.#lanes.values()].filter(isIdle)
+    await this.#release(idle)
+    return idle.length > 0
+  }
+
+  async leave(): Promise<void> {
+    await this.#release([...this.#lanes.values()])
+  }
+
+  #forget(lanes: readonly OwnedLane[]): readonly number[] {
     // A lane that was lost and taken again is another lane: it has another epoch.
     const lost = lanes.filter((lane) => this.#lanes.get(lane.lane) === lane).map(({ lane }) => lane)
     for (const lane of lost) this.#lanes.delete(lane)
@@ -88,31 +116,57 @@ export class LaneSource implements DeliverySource<LaneDelivery> {
     return lost
   }
 
-  expireLanes(nowMs: number): readonly number[] {
-    const { leaseMs, marginMs } = this.#parts.options
-    const isOver = ({ term }: Lane): boolean => nowMs - term.confirmedAtMs > leaseMs - marginMs
-    return this.loseLanes([...this.#lanes.values()].filter(isOver))
-  }
-
-  async leave(): Promise<void> {
-    await this.#release([...this.#lanes.values()])
-  }
-
   async #takeOf(
     lanes: readonly Lane[],
     limit: number,
+    what: Fear,
     claim: (request: LaneClaimRequest) => Promise<readonly LaneDelivery[]>,
   ): Promise<Taken<LaneDelivery>> {
     const confirmedAtMs = this.#confirmedAtMs(lanes)
-    if (lanes.length === 0) return { deliveries: [], confirmedAtMs }
+    if (lanes.length === 0) return { deliveries: [], confirmedAtMs, isAll: true }
     try {
       const deliveries = await claim({ ...this.#parts.options, limit, lanes: lanes.map(toHeldLane) })
-      return { deliveries, confirmedAtMs }
+      // Of lanes a claim sees so many rows and no more, and some of those may have to wait.
+      return { deliveries, confirmedAtMs, isAll: deliveries.length === 0 }
     } catch (error) {
       // It may have been done: then the lanes hold deliveries that nobody runs, and later ones must not overtake them.
-      // Whoever takes the lanes next, perhaps this worker itself, returns those first.
-      this.#drain(lanes)
+      for (const lane of lanes) lane.fear ??= what
       throw error
+    }
+  }
+
+  /**
+   * Has what a claim without an answer may have taken returned. What is in hand stays there, and of lanes that a claim
+   * was not about nothing changes.
+   */
+  async #renew(): Promise<void> {
+    const feared = [...this.#lanes.values()].filter(({ fear }) => fear !== null)
+    if (feared.length === 0) return
+    const { store, options, tokensInHand } = this.#parts
+    const { subscriptionId, workerId, leaseMs, marginMs } = options
+    const request = {
+      subscriptionId,
+      workerId,
+      // A heartbeat under way may extend deliveries by its own time, and they must not outlive their lane.
+      leaseMs: leaseMs + marginMs,
+      lanes: feared.map((lane) => ({ ...toHeldLane(lane), tried: String(lane.tried) })),
+      tokens: tokensInHand(feared.map(({ lane }) => lane)),
+      suspects: feared.some(({ fear }) => fear === 'suspects'),
+    }
+    const renewed = await store.renewLanes(request).catch((error: unknown) => {
+      for (const lane of feared) lane.tried += 1n
+      throw error
+    })
+    const anew = new Map(renewed.map((one) => [one.lane, one]))
+    for (const lane of feared) {
+      // Given up meanwhile, by this process's own clock.
+      if (this.#lanes.get(lane.lane) !== lane) continue
+      const one = anew.get(lane.lane)
+      const next = one === undefined ? lane : new Lane(one, lane.term)
+      next.fear = null
+      // Whoever takes it next, perhaps this worker itself, returns what this one could not have returned.
+      next.draining = lane.draining || one === undefined || one.isBlocked
+      this.#lanes.set(lane.lane, next)
     }
   }
 
@@ -123,14 +177,20 @@ export class LaneSource implements DeliverySource<LaneDelivery> {
     const held = [...this.#lanes.values()].map(toHeldLane)
     const unsure = sentAtMs < this.#unsureUntilMs
     const request = { subscriptionId, workerId, leaseMs, held, unsure }
-    const { taken, fairShare, dead } = await store.takeLanes(request).catch((error: unknown) => {
+    const { taken, fairShare, dead, refused } = await store.takeLanes(request).catch((error: unknown) => {
       this.#unsureUntilMs = clock.monotonicMs() + leaseMs
       throw error
     })
     this.#parts.onCrashed(dead)
+    this.#tellRefused(refused)
     this.#shareAtMs = sentAtMs + jittered(shareEveryMs, JITTER, random)
-    for (const lane of taken) this.#lanes.set(lane.lane, new Lane(lane, sentAtMs))
+    for (const lane of taken) this.#lanes.set(lane.lane, Lane.taken(lane, sentAtMs))
     this.#drain(this.#surplus(fairShare))
+  }
+
+  #tellRefused(refused: TakenLanes['refused']): void {
+    for (const { lane, error } of refused) if (!this.#refused.has(lane)) this.#parts.onRefused(error)
+    this.#refused = new Set(refused.map(({ lane }) => lane))
   }
 
   /** More than its share: those with the least in hand go first, as they go soonest. */
@@ -146,15 +206,6 @@ export class LaneSource implements DeliverySource<LaneDelivery> {
     for (const lane of lanes) lane.draining = true
   }
 
-  async #giveBackDrained(): Promise<void> {
-    const drained = [...this.#lanes.values()].filter(
-      (lane) => lane.draining && this.#parts.countInHand(lane.lane) === 0,
-    )
-    if (drained.length === 0) return
-    await this.#release(drained)
-    this.#shareAtMs = Number.NEGATIVE_INFINITY
-  }
-
   async #release(lanes: readonly Lane[]): Promise<void> {
     if (lanes.length === 0) return
     const { store, options } = this.#parts
@@ -164,25 +215,28 @@ export class LaneSource implements DeliverySource<LaneDelivery> {
 
   /** Another lane first each time, so that one with a long queue does not starve the rest. */
   #inTurn(): readonly Lane[] {
-    const lanes = [...this.#lanes.values()].filter((lane) => !lane.draining)
+    const lanes = [...this.#lanes.values()].filter(({ isOpen }) => isOpen)
     const first = lanes.length === 0 ? 0 : this.#turn % lanes.length
     this.#turn += 1
     return [...lanes.slice(first), ...lanes.slice(0, first)]
   }
 
-  /** A lane whose events pile up behind a slow key must not fill the hand and keep the other lanes from being read. */
-  #withRoom(lanes: readonly Lane[]): readonly Lane[] {
+  /**
+   * A lane whose events pile up behind a slow key must not fill the hand and keep the other lanes from being read. While
+   * those have little in hand, one with a busy key may have more than its share: twice what is left free.
+   */
+  #hasRoom({ lane }: Lane): boolean {
     const { window, countInHand } = this.#parts
+    const lanes = [...this.#lanes.keys()]
     const share = Math.max(window.least, Math.ceil(window.most / Math.max(1, lanes.length)))
-    return lanes.filter(({ lane }) => countInHand(lane) < share)
+    const inHand = countInHand(lane)
+    if (inHand < share) return true
+    const free = window.most - lanes.reduce((sum, one) => sum + countInHand(one), 0)
+    return inHand < free * 2
   }
 
   // The lease of a delivery is its lane's: it was confirmed when the lane's was, not when it was claimed.
   #confirmedAtMs(lanes: readonly Lane[]): number {
     return Math.min(this.#parts.clock.monotonicMs(), ...lanes.map(({ term }) => term.confirmedAtMs))
   }
-}
-
-function toHeldLane({ lane, epoch }: OwnedLane): HeldLane {
-  return { lane, epoch }
 }

@@ -16,6 +16,8 @@ export interface HeldLeases {
 /** Somebody with leases: a runner. */
 export interface LeaseHolder {
   readonly subscriptionId: number
+  /** False once it claims no more: others need not count with it when they divide the lanes. */
+  readonly isServing: boolean
   leases(): HeldLeases
   /** The database says that these, which `leases` named, are not ours any more. */
   lose(lost: readonly Held[], lanes: readonly OwnedLane[]): void
@@ -77,7 +79,9 @@ export class LeaseKeeper {
       host,
       pid,
       leaseMs,
-      subscriptionIds: holders.map(({ subscriptionId }) => subscriptionId),
+      subscriptionIds: holders
+        .filter(({ isServing }) => isServing)
+        .map(({ subscriptionId }) => subscriptionId),
       deliveries: leases.flatMap(({ held }) => held.map(({ delivery }) => delivery)),
       lanes: leases.flatMap(({ holder: { subscriptionId }, lanes }) =>
         lanes.map(({ lane, epoch }) => ({ subscriptionId, lane, epoch })),
@@ -119,12 +123,16 @@ export class LeaseKeeper {
 }
 
 /** What a transaction still open has locked was not extended: it must not be taken to be good for longer. */
-function confirm({ held, lanes }: HeldLeases, { busyDeliveries }: HeartbeatReport, sentAtMs: number): void {
+function confirm(
+  { holder, held, lanes }: HeldLeases & { readonly holder: LeaseHolder },
+  { busyDeliveries, lostLanes }: HeartbeatReport,
+  sentAtMs: number,
+): void {
   const busy = busyDeliveries.length === 0 ? null : new Set(busyDeliveries)
   for (const one of held) {
     if (busy?.has(one.delivery) !== true) one.confirm(sentAtMs)
   }
-  for (const { term } of lanes) term.confirm(sentAtMs)
+  for (const lane of lanes) if (!isLostLane(lostLanes, holder, lane)) lane.term.confirm(sentAtMs)
 }
 
 /**
@@ -137,10 +145,16 @@ function tellLost(
 ): void {
   if (lostDeliveries.length === 0 && lostLanes.length === 0) return
   const lost = new Set(lostDeliveries)
-  const isLost = ({ lane }: OwnedLane): boolean =>
-    lostLanes.some((one) => one.subscriptionId === holder.subscriptionId && one.lane === lane)
   holder.lose(
     held.filter(({ delivery }) => lost.has(delivery)),
-    lanes.filter(isLost),
+    lanes.filter((lane) => isLostLane(lostLanes, holder, lane)),
   )
+}
+
+function isLostLane(
+  lost: HeartbeatReport['lostLanes'],
+  { subscriptionId }: LeaseHolder,
+  { lane }: OwnedLane,
+): boolean {
+  return lost.some((one) => one.subscriptionId === subscriptionId && one.lane === lane)
 }

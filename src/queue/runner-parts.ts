@@ -42,6 +42,10 @@ export interface RunnerParts<Delivery extends ClaimedDelivery> {
   readonly results: ResultSink<Delivery>
   /** What is to be written down for an attempt that ended so. */
   decide(delivery: Delivery, outcome: DeliveryOutcome): Settlement
+  /** Writes down that it runs with nothing beside it. False if it must not run. */
+  markAlone(delivery: Delivery): Promise<boolean>
+  /** Whether handlers run on in this process that nobody waits for. */
+  hasStrays(): boolean
   /** Told once a batch of results is written: for what may go on now. */
   afterSettled(written: readonly Ended<Delivery>[]): void
   readonly gate: SoloGate

@@ -1,8 +1,9 @@
 import type { ClaimedDelivery, DeliveryOutcome, Settled, Settlement } from '../delivery/delivery.ts'
 import { LeaseLostError } from '../runtime/errors.ts'
 import { nextTurn } from '../runtime/turn.ts'
-import type { LaneDelivery, SettleReport } from '../store/queue-store.ts'
-import { type GivenBack, RELEASE_NOW, RELEASE_SOON } from './backlog.ts'
+import type { SettleReport } from '../store/queue-store.ts'
+import { ApartRuns } from './apart-runs.ts'
+import { type GivenBack, RELEASE_NOW } from './backlog.ts'
 import { ClaimLoop } from './claim-loop.ts'
 import type { Load } from './claim-size.ts'
 import { Executor } from './executor.ts'
@@ -19,11 +20,11 @@ import type { OwnedLane } from './source.ts'
 export class Runner<Delivery extends ClaimedDelivery = ClaimedDelivery> {
   readonly #parts: RunnerParts<Delivery>
   readonly #executor: Executor<Delivery>
+  readonly #apart: ApartRuns<Delivery>
   readonly #claims: ClaimLoop
   /** One claim at a time, so that what is in hand is known when the next one comes in. */
   readonly #taking = new Mutex()
   readonly #whenIdle: (() => void)[] = []
-  #solos = 0
   #released = 0
   #stopping = false
 
@@ -39,11 +40,21 @@ export class Runner<Delivery extends ClaimedDelivery = ClaimedDelivery> {
       onIdle: () => this.#becameIdle(),
       onFault: (error) => this.#fault('run', error),
     })
+    this.#apart = new ApartRuns({
+      ...parts,
+      taking: this.#taking,
+      isStopping: () => this.#stopping,
+      giveBack: (back) => this.#giveBack(back),
+      onClaimed: (count, durationMs) => this.#tellClaimed(count, count, durationMs),
+      onEnded: (held, outcome, durationMs) => this.#ended(held, outcome, durationMs),
+      onIdle: () => this.#becameIdle(),
+    })
     this.#claims = new ClaimLoop({
       ...parts,
       tend: () => this.#taking.run(() => parts.source.tend()),
       claim: (limit) => this.#taking.run(() => this.#claim(limit)),
       load: () => this.#load(),
+      hasRoomAgain: () => parts.source.hasRoomAgain(),
       takeSample: () => this.#executor.takeSample(),
       onOutage: (error) => this.#fault('claim', error),
     })
@@ -66,12 +77,17 @@ export class Runner<Delivery extends ClaimedDelivery = ClaimedDelivery> {
 
   /** Handlers that are running. */
   get running(): number {
-    return this.#executor.handling + this.#solos
+    return this.#executor.handling + this.#apart.running
   }
 
   /** How many deliveries were given back without a verdict. */
   get released(): number {
     return this.#released
+  }
+
+  /** Whether it claims. */
+  get isServing(): boolean {
+    return !this.#stopping
   }
 
   /** Begins to claim. */
@@ -91,8 +107,9 @@ export class Runner<Delivery extends ClaimedDelivery = ClaimedDelivery> {
     this.#giveBack(this.#parts.backlog.close())
     await this.#claims.stop()
     // A claim of suspects is none of the loop's.
-    await this.#taking.run(async () => {})
+    await this.#taking.run(async () => this.#parts.source.close())
     this.#parts.results.hurry()
+    this.#giveBackIdle()
   }
 
   /** Resolves when no handler is running. Only sound after `stop`. */
@@ -111,17 +128,13 @@ export class Runner<Delivery extends ClaimedDelivery = ClaimedDelivery> {
 
   /** Gives back whatever the source holds. Only sound when nothing is in hand. */
   leave(): Promise<void> {
-    return this.#parts.source.leave()
+    return this.#taking.run(() => this.#parts.source.leave())
   }
 
   /** Claims suspects and runs them; the caller sees to it that nothing else runs. False when there was none. */
   async runSuspects(most: number): Promise<boolean> {
     if (this.#stopping) return false
-    const limit = Math.min(most, this.#parts.options.concurrency)
-    const { taken, adopted } = await this.#taking.run(() => this.#takeSuspects(limit))
-    if (taken === 0) return false
-    await Promise.all(adopted.map((held) => this.#runApart(held)))
-    await this.#parts.results.flush()
+    if (!(await this.#apart.run(Math.min(most, this.#parts.options.concurrency)))) return false
     this.#executor.pump()
     return true
   }
@@ -163,7 +176,8 @@ export class Runner<Delivery extends ClaimedDelivery = ClaimedDelivery> {
       completed ||= ended.completed === true
     }
     this.#parts.afterSettled(written)
-    this.#claims.loadChanged()
+    this.#claims.settled()
+    if (this.#stopping) this.#giveBackIdle()
     // Keys that waited to know what became of a completion may go on.
     if (completed) this.#executor.pump()
   }
@@ -189,52 +203,21 @@ export class Runner<Delivery extends ClaimedDelivery = ClaimedDelivery> {
     return { ready: backlog.ready, running: this.#executor.handling, inHand: hand.size }
   }
 
-  async #claim(limit: number): Promise<number> {
+  async #claim(limit: number): Promise<{ readonly got: number; readonly isAll: boolean }> {
     const { source, hand, backlog, clock } = this.#parts
     const claim = backlog.claimSent()
     const sentAtMs = clock.monotonicMs()
     try {
-      const { deliveries, confirmedAtMs } = await source.take(limit)
+      const { deliveries, confirmedAtMs, isAll } = await source.take(limit)
       if (deliveries.length > 0) this.#tellClaimed(deliveries.length, 0, clock.monotonicMs() - sentAtMs)
       this.#giveBack(backlog.offer(hand.take(deliveries, confirmedAtMs), claim))
       // The next claim is sent first: the database works on it while the handlers run.
       void nextTurn().then(() => this.#executor.pump())
-      return deliveries.length
+      return { got: deliveries.length, isAll }
     } catch (error) {
       backlog.offer([], claim)
       throw error
     }
-  }
-
-  async #takeSuspects(
-    limit: number,
-  ): Promise<{ readonly taken: number; readonly adopted: readonly Held<Delivery>[] }> {
-    const { source, hand, backlog, clock } = this.#parts
-    const claim = backlog.claimSent()
-    const sentAtMs = clock.monotonicMs()
-    const { deliveries, confirmedAtMs } = await source.takeSuspects(limit).catch((error: unknown) => {
-      backlog.offer([], claim)
-      throw error
-    })
-    // Of an unordered subscription they have a key of no meaning; of an ordered one they are the runner's own kind.
-    const suspects = hand.take(deliveries as readonly (LaneDelivery & Delivery)[], confirmedAtMs)
-    const taken = suspects.length
-    if (taken > 0) this.#tellClaimed(taken, taken, clock.monotonicMs() - sentAtMs)
-    const adopted = backlog.adopt(suspects, claim)
-    const notYet = suspects.filter((held) => !adopted.includes(held))
-    const settlement = this.#stopping ? RELEASE_NOW : RELEASE_SOON
-    this.#giveBack(notYet.map((held) => ({ held, settlement })))
-    return { taken, adopted }
-  }
-
-  async #runApart(held: Held<Delivery>): Promise<void> {
-    const { handlers, clock } = this.#parts
-    this.#solos += 1
-    const startedMs = clock.monotonicMs()
-    const outcome = await handlers.dispatch(held.delivery)
-    this.#solos -= 1
-    this.#ended(held, outcome, clock.monotonicMs() - startedMs)
-    this.#becameIdle()
   }
 
   #ended(held: Held<Delivery>, outcome: DeliveryOutcome, durationMs: number): void {
@@ -265,6 +248,11 @@ export class Runner<Delivery extends ClaimedDelivery = ClaimedDelivery> {
       if (settlement.kind === 'release') this.#released += 1
       this.#parts.results.add({ delivery: held.delivery, held, settlement, durationMs: 0, completed: false })
     }
+  }
+
+  /** While handlers still run here, others may serve the lanes that none of them is about. What fails is left to `leave`. */
+  #giveBackIdle(): void {
+    void this.#taking.run(() => this.#parts.source.giveBackIdle()).catch(() => {})
   }
 
   #close(held: Held<Delivery>, settlement: Settlement, lost: boolean): void {

@@ -15,6 +15,8 @@ export interface Taken<Delivery extends ClaimedDelivery> {
   readonly deliveries: readonly Delivery[]
   /** No lease of these began before this moment of the process's own clock. */
   readonly confirmedAtMs: number
+  /** True if there was nothing more: to ask again at once would be in vain. */
+  readonly isAll: boolean
 }
 
 /** A lane this worker owns, with the time its lease is good for. */
@@ -32,12 +34,18 @@ export interface DeliverySource<Delivery extends ClaimedDelivery> {
   take(limit: number): Promise<Taken<Delivery>>
   /** Claims at most so many suspects. */
   takeSuspects(limit: number): Promise<Taken<LaneDelivery>>
+  /** Whether there is room by now for what the last claim had to leave out. */
+  hasRoomAgain(): boolean
   /** The lanes a heartbeat is to extend. */
   lanes(): readonly OwnedLane[]
   /** These lanes are somebody else's now. Returns the numbers of those that had not been lost or given back before. */
   loseLanes(lanes: readonly OwnedLane[]): readonly number[]
   /** The lanes whose lease no heartbeat has confirmed for too long; they count as lost from now on. */
   expireLanes(nowMs: number): readonly number[]
+  /** Nothing is claimed any more. */
+  close(): void
+  /** Gives back lanes that nothing more is claimed of, as far as nothing of them is in hand. True if there were any. */
+  giveBackIdle(): Promise<boolean>
   /** Gives everything back. Nothing is in hand any more. */
   leave(): Promise<void>
 }
@@ -58,12 +66,18 @@ export class UnorderedSource implements DeliverySource<ClaimedDelivery> {
 
   async take(limit: number): Promise<Taken<ClaimedDelivery>> {
     const confirmedAtMs = this.#clock.monotonicMs()
-    return { deliveries: await this.#store.claim({ ...this.#options, limit }), confirmedAtMs }
+    const deliveries = await this.#store.claim({ ...this.#options, limit })
+    return { deliveries, confirmedAtMs, isAll: deliveries.length < limit }
   }
 
   async takeSuspects(limit: number): Promise<Taken<LaneDelivery>> {
     const confirmedAtMs = this.#clock.monotonicMs()
-    return { deliveries: await this.#store.claimSuspects({ ...this.#options, limit }), confirmedAtMs }
+    const deliveries = await this.#store.claimSuspects({ ...this.#options, limit })
+    return { deliveries, confirmedAtMs, isAll: deliveries.length < limit }
+  }
+
+  hasRoomAgain(): boolean {
+    return false
   }
 
   lanes(): readonly OwnedLane[] {
@@ -76,6 +90,12 @@ export class UnorderedSource implements DeliverySource<ClaimedDelivery> {
 
   expireLanes(): readonly number[] {
     return []
+  }
+
+  close(): void {}
+
+  async giveBackIdle(): Promise<boolean> {
+    return false
   }
 
   async leave(): Promise<void> {}

@@ -13,6 +13,8 @@ export interface SettlerParts<Item extends Settled> {
   readonly random: Random
   /** As many are written without waiting for more. */
   readonly batchSize: number
+  /** How many of the first of these, one at least, may be written in one batch. */
+  together(items: readonly Item[]): number
   /** Aborts when it is no longer worth trying: the worker has to end. */
   readonly giveUp: AbortSignal
   /**
@@ -115,8 +117,11 @@ export class Settler<Item extends Settled> {
 
   async #writeCollected(): Promise<void> {
     await this.#linger()
-    this.#urgent = false
-    await this.#write(this.#collected.splice(0, this.#parts.batchSize * MOST_BATCHES_AT_ONCE), false)
+    const first = this.#collected.slice(0, this.#parts.batchSize * MOST_BATCHES_AT_ONCE)
+    const count = this.#parts.together(first)
+    // What has to be written after it has waited long enough by then.
+    this.#urgent = count < first.length
+    await this.#write(this.#collected.splice(0, count), false)
   }
 
   async #writeAgain(): Promise<void> {

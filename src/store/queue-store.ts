@@ -111,9 +111,14 @@ export interface QueueStore {
   claim(request: ClaimRequest): Promise<readonly ClaimedDelivery[]>
   /**
    * Takes suspects that are due, oldest first, of an ordered subscription at most the head of each key. The caller runs
-   * them with nothing else beside them; if it vanishes, only one that was taken by itself is charged for it.
+   * them with nothing else beside them; if it vanishes, none is charged for it but one that was marked.
    */
   claimSuspects(request: SuspectClaimRequest): Promise<readonly LaneDelivery[]>
+  /**
+   * Marks a delivery in hand as about to run with nothing at all beside it: if its worker vanishes now, it is charged for
+   * that. False, and it must not run, where its lease is lost or somebody has its row locked for more than a moment.
+   */
+  markAlone(delivery: ClaimedDelivery): Promise<boolean>
   /**
    * Writes down how attempts ended. Each write is guarded by the lease's token in the statement. Nobody's transaction is
    * waited for, or for a moment only: what it has locked is reported as busy.
@@ -143,6 +148,27 @@ export interface TakenLanes {
   readonly fairShare: number
   /** What the last owners of the taken lanes had killed themselves with. */
   readonly dead: readonly CrashedDelivery[]
+  /** Lanes that could not be taken, because the database refuses to have something of them returned, and why. */
+  readonly refused: readonly { readonly lane: number; readonly error: unknown }[]
+}
+
+/** Owned lanes of which a claim may have taken something although its answer never came. */
+export interface RenewLanesRequest {
+  readonly subscriptionId: number
+  readonly workerId: string
+  readonly leaseMs: number
+  /** `tried` is the last epoch that an earlier renewal without an answer may have come to, or the lane's own. */
+  readonly lanes: readonly (HeldLane & { readonly tried: string })[]
+  /** The leases of everything of these lanes that this worker has in hand, as far as it knows. */
+  readonly tokens: readonly string[]
+  /** Whether what comes back is a suspect: the answer that never came was about suspects. */
+  readonly suspects: boolean
+}
+
+/** A lane that was taken anew. */
+export interface RenewedLane extends HeldLane {
+  /** True if something of it could not be returned, because somebody has it locked: nothing may be claimed behind it. */
+  readonly isBlocked: boolean
 }
 
 /** 3 TAKE for ordered subscriptions: who may claim which lanes. */
@@ -159,6 +185,12 @@ export interface LaneStore {
     /** An earlier look may have taken lanes although its answer never came: those are taken anew. */
     readonly unsure?: boolean
   }): Promise<TakenLanes>
+  /**
+   * Takes lanes anew that this worker owns, under new epochs, and returns what is in hand there without its knowing,
+   * uncharged. From then on no claim that was sent before can take anything. Lanes that are missing from the answer are
+   * as they were: not this worker's any more, or the database refuses to have something of them returned.
+   */
+  renewLanes(request: RenewLanesRequest): Promise<readonly RenewedLane[]>
   /** Takes deliveries of owned lanes in position order, skipping keys that wait for an earlier event. */
   claimLanes(request: LaneClaimRequest): Promise<readonly LaneDelivery[]>
   /** Gives lanes back. The caller has settled or released everything of them. */

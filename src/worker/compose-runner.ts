@@ -7,6 +7,7 @@ import type { Logger } from '../observe/logger.ts'
 import type { Observer } from '../observe/worker-events.ts'
 import type { Backlog } from '../queue/backlog.ts'
 import { FifoBacklog } from '../queue/fifo-backlog.ts'
+import { isLater } from '../queue/given-back.ts'
 import { Hand, type LeaseLimits } from '../queue/hand.ts'
 import { KeyBacklog } from '../queue/key-backlog.ts'
 import { LaneSource } from '../queue/lane-source.ts'
@@ -14,7 +15,9 @@ import { heartbeatEveryMs } from '../queue/lease-keeper.ts'
 import { type Ended, tellCrashed } from '../queue/report.ts'
 import { Runner } from '../queue/runner.ts'
 import { type DeliverySource, UnorderedSource } from '../queue/source.ts'
+import type { Strays } from '../queue/strays.ts'
 import { Unparker } from '../queue/unparker.ts'
+import { writtenTogether } from '../queue/written-together.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { SoloGate } from '../runtime/gate.ts'
 import type { Random } from '../runtime/random.ts'
@@ -36,6 +39,7 @@ export interface WorkerEnvironment {
   readonly catalogue: Catalogue
   readonly services: ContextServices<ClaimedDelivery>
   readonly gate: SoloGate
+  readonly strays: Strays
   readonly clock: Clock
   readonly random: Random
   readonly observer: Observer
@@ -80,6 +84,8 @@ function composeUnordered(
     backlog: new FifoBacklog(),
     source: new UnorderedSource(env.store, taker, env.clock),
     afterSettled: () => {},
+    together: (results) => results.length,
+    hasUnsettledBefore: () => false,
     idle: async () => {},
   })
 }
@@ -100,6 +106,8 @@ function composeOrdered(
     shareEveryMs: Math.min(SHARE_EVERY_MS, heartbeatEveryMs(limits.leaseMs)),
     window: { most: resolved.batchSize * 2, least: resolved.concurrency },
     countInHand: (lane) => hand.countLane(lane),
+    tokensInHand: (lanes) => hand.tokensOf(lanes),
+    onRefused: (error) => observer({ kind: 'error', during: 'taking lanes', error, subscription: name }),
     onCrashed: (dead) => tellCrashed(observer, name, dead),
   })
   const backlog = new KeyBacklog(onDead, resolved.concurrency === 1)
@@ -117,6 +125,8 @@ function composeOrdered(
     backlog,
     source,
     afterSettled: (written) => unparker.settled(written),
+    together: (results) => (onDead === 'continue' ? writtenTogether(results) : results.length),
+    hasUnsettledBefore: (delivery) => hand.some((one) => one.key === delivery.key && isLater(delivery, one)),
     idle: () => unparker.idle(),
   })
   return running
@@ -128,6 +138,10 @@ interface KindParts<Delivery extends ClaimedDelivery> {
   readonly backlog: Backlog<Delivery>
   readonly source: DeliverySource<Delivery>
   afterSettled(written: readonly Ended<Delivery>[]): void
+  /** How many of the first results may be written in one batch. */
+  together(results: readonly Ended<Delivery>[]): number
+  /** Whether something in hand has to be written before this one may be DONE. */
+  hasUnsettledBefore(delivery: Delivery): boolean
   /** Resolves when what `afterSettled` began is done. */
   idle(): Promise<void>
 }
@@ -144,18 +158,25 @@ function compose<Delivery extends ClaimedDelivery>(
     clock,
     random,
     batchSize: resolved.batchSize,
+    together: (results) => kind.together(results),
     giveUp: env.giveUp,
     onSettled: (batch, report, again) => runner.settled(batch, report, again),
     onRefused: (item, error) => runner.refused(item, error),
     onGivenUp: (batch, error) => runner.gaveUp(batch, error),
     onOutage: (error) => observer({ kind: 'error', during: 'settle', error, subscription: definition.name }),
   })
+  const handlers = dispatcherOf<Delivery>(env, resolved, async (delivery) => {
+    if (kind.hasUnsettledBefore(delivery)) await settler.flush()
+  })
+  env.strays.watch(handlers)
   const runner = new Runner<Delivery>({
     ...env,
     ...kind,
     subscription: { id: kind.id, name: definition.name },
     options: { ...resolved, marginMs: limits.marginMs, tendEveryMs: heartbeatEveryMs(limits.leaseMs) },
-    handlers: dispatcherOf<Delivery>(env, resolved),
+    handlers,
+    markAlone: (delivery) => store.markAlone(delivery),
+    hasStrays: () => env.strays.any,
     results: settler,
     decide: (delivery: Delivery, outcome: DeliveryOutcome): Settlement => {
       env.onAttemptEnded()
@@ -172,6 +193,7 @@ function compose<Delivery extends ClaimedDelivery>(
 function dispatcherOf<Delivery extends ClaimedDelivery>(
   env: WorkerEnvironment,
   resolved: ResolvedSubscription,
+  beforeCompleted: (delivery: Delivery) => Promise<void>,
 ): EventDispatcher<Delivery> {
   const { catalogue, clock, logger, observer, services } = env
   const { definition, handlers, timeoutMs } = resolved
@@ -182,7 +204,14 @@ function dispatcherOf<Delivery extends ClaimedDelivery>(
     clock,
     logger,
     observer,
-    services,
+    services: {
+      ...services,
+      complete: async (delivery, tx) => {
+        // Committed with its handler's transaction, it must not be DONE before what was done before it.
+        await beforeCompleted(delivery)
+        await services.complete(delivery, tx)
+      },
+    },
     classify: createClassify(clock, resolved.classify),
     // A type that is not in the catalogue is handed over as stored: for '*', or to be refused for want of a handler.
     reader: { read: (event: OutboxEvent) => catalogue.read(event) ?? event },

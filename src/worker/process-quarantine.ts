@@ -1,3 +1,4 @@
+import { Strays } from '../queue/strays.ts'
 import { SuspectQuarantine } from '../queue/suspects.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { SoloGate } from '../runtime/gate.ts'
@@ -7,6 +8,8 @@ export interface ProcessQuarantine {
   /** Which every handler passes. */
   readonly gate: SoloGate
   readonly quarantine: SuspectQuarantine
+  /** Whose handlers are counted. */
+  readonly strays: Strays
 }
 
 const byClock = new WeakMap<Clock, ProcessQuarantine>()
@@ -16,7 +19,7 @@ export function processQuarantine(clock: Clock): ProcessQuarantine {
   const known = byClock.get(clock)
   if (known !== undefined) return known
   const gate = new SoloGate()
-  const made = { gate, quarantine: new SuspectQuarantine(gate, clock) }
+  const made = { gate, quarantine: new SuspectQuarantine(gate, clock), strays: new Strays() }
   byClock.set(clock, made)
   return made
 }

@@ -102,10 +102,10 @@ export class WorkerSession {
 
   static async #register(parts: WorkerParts, store: WorkerStore): Promise<WorkerSession> {
     const { options, id } = parts
-    const { gate } = processQuarantine(parts.clock)
+    const { gate, strays } = processQuarantine(parts.clock)
     const giveUp = new AbortController()
     const limits = { leaseMs: options.leaseMs, marginMs: options.marginMs }
-    const env = { ...parts, store, gate, limits, workerId: id, giveUp: giveUp.signal }
+    const env = { ...parts, store, gate, strays, limits, workerId: id, giveUp: giveUp.signal }
     const running: RunningSubscription[] = []
     await store.assertReady()
     for (const resolved of parts.subscriptions) {
@@ -173,6 +173,8 @@ export class WorkerSession {
 
   async #stopRunners(): Promise<void> {
     await Promise.all(this.#running.map(({ runner }) => runner.stop()))
+    // Others learn that they need not count with this worker: while its handlers run they may take what it gave back.
+    void this.#keeper.beat().catch(() => {})
     await Promise.all(this.#running.map(({ runner }) => runner.drained()))
   }
 

@@ -67,6 +67,8 @@ class Fleet {
     const death = new AbortController()
     const runSuspects = async (limit: number): Promise<boolean> => {
       const group = await this.#store.claimSuspects({ ...request, limit })
+      const [only] = group
+      if (only !== undefined && group.length === 1) await this.#store.markAlone(only)
       if (!(await this.#runTogether(group))) death.abort()
       return group.length > 0
     }

@@ -14,6 +14,7 @@ function setup({
 }: Setup = {}) {
   const store = new MemoryStore(tables)
   const inHand = new Map<number, number>()
+  const tokens: string[] = []
   const source = new LaneSource({
     store,
     options: { subscriptionId: 1, workerId, leaseMs: 30_000, marginMs: 3_000 },
@@ -22,10 +23,12 @@ function setup({
     shareEveryMs: SHARE_EVERY_MS,
     window: { most: 100, least: 10 },
     countInHand: (lane) => inHand.get(lane) ?? 0,
+    tokensInHand: () => tokens,
     onCrashed: () => undefined,
+    onRefused: () => undefined,
   })
   tables.workers.set(workerId, Number.POSITIVE_INFINITY)
-  return { tables, store, source, inHand, clock: tables.clock }
+  return { tables, store, source, inHand, tokens, clock: tables.clock }
 }
 
 interface Setup {
@@ -85,9 +88,26 @@ describe('the source of lanes', () => {
     const { source, tables, inHand } = setup({ lanes: 2 })
     await source.tend()
     for (let n = 0; n < 20; n += 1) tables.publish(`key-${n}`)
-    inHand.set(0, 50)
+    inHand.set(0, 67)
     const { deliveries } = await source.take(100)
     expect(new Set(deliveries.map(({ lane }) => lane))).toEqual(new Set([1]))
+    expect(source.hasRoomAgain()).toBe(false)
+    inHand.set(0, 49)
+    expect(source.hasRoomAgain()).toBe(true)
+  })
+
+  test('reads more than its share of a lane while the others have little in hand', async () => {
+    const { source, tables, inHand } = setup({ lanes: 2 })
+    await source.tend()
+    for (let n = 0; n < 20; n += 1) tables.publish(`key-${n}`)
+    inHand.set(0, 60)
+    const { deliveries } = await source.take(100)
+    expect(new Set(deliveries.map(({ lane }) => lane))).toEqual(new Set([0, 1]))
+    inHand.set(1, 30)
+    tables.publish('key-0')
+    tables.publish('key-1')
+    const more = await source.take(100)
+    expect(new Set(more.deliveries.map(({ lane }) => lane))).toEqual(new Set([1]))
   })
 
   test('U4 does not trust a lane after a claim with an unknown outcome: what it may have taken goes back first', async () => {
@@ -101,10 +121,44 @@ describe('the source of lanes', () => {
     store.interpose = () => {}
     expect((await source.take(2)).deliveries).toEqual([])
     await source.tend()
-    await source.tend()
-    const { deliveries } = await source.takeSuspects(2)
-    expect(positionsOf(deliveries)).toEqual([1])
+    const { deliveries } = await source.take(2)
+    expect(positionsOf(deliveries)).toEqual([1, 2])
     expect(tables.lanes[0]?.epoch).toBe(2)
+  })
+
+  test('U4 keeps what it has in hand when it renews a lane', async () => {
+    const { source, store, tables, tokens, inHand } = setup({ lanes: 1 })
+    await source.tend()
+    for (let n = 0; n < 4; n += 1) tables.publish('a')
+    const first = await source.take(1)
+    inHand.set(0, 1)
+    tokens.push(...first.deliveries.map(({ lease }) => lease.token))
+    store.interpose = (operation, when) => {
+      if (operation === 'claimLanes' && when === 'after') throw new Error('connection cut')
+    }
+    await expect(source.take(2)).rejects.toThrow('connection cut')
+    store.interpose = () => {}
+    await source.tend()
+    expect(tables.rows.map(({ status }) => status)).toEqual(['PROCESSING', 'PENDING', 'PENDING', 'PENDING'])
+    expect(positionsOf((await source.take(9)).deliveries)).toEqual([2, 3])
+  })
+
+  test('renews a lane again when the answer to that was lost too, and is not told by a heartbeat meanwhile', async () => {
+    const { source, store, tables } = setup({ lanes: 1 })
+    await source.tend()
+    tables.publish('a')
+    store.interpose = (operation, when) => {
+      if (operation !== 'heartbeat' && when === 'after') throw new Error('connection cut')
+    }
+    await expect(source.take(2)).rejects.toThrow('connection cut')
+    await expect(source.tend()).rejects.toThrow('connection cut')
+    await expect(source.tend()).rejects.toThrow('connection cut')
+    expect(source.loseLanes(source.lanes())).toEqual([])
+    store.interpose = () => {}
+    await source.tend()
+    expect(tables.lanes[0]?.epoch).toBe(4)
+    expect(source.lanes()).toMatchObject([{ epoch: '4' }])
+    expect(positionsOf((await source.take(9)).deliveries)).toEqual([1])
   })
 
   test('counts a lane as lost when no heartbeat has confirmed it for too long', async () => {

@@ -35,6 +35,7 @@ class Scene {
       leaseMs: LEASE_MS,
       holders: [
         {
+          isServing: true,
           subscriptionId: 1,
           leases: () => ({ held: this.hand.extendable(), lanes: [] }),
           lose: (held) =>

@@ -1,4 +1,4 @@
-import type { DeliveryKey, Settled } from '../../src/delivery/delivery.ts'
+import type { ClaimedDelivery, DeliveryKey, Settled } from '../../src/delivery/delivery.ts'
 import type { OpenTransaction } from '../../src/delivery/open-transaction.ts'
 import type { OutboxEvent } from '../../src/event/event.ts'
 import { DueShare } from '../../src/store/postgres/due-share.ts'
@@ -12,6 +12,8 @@ import type {
   NewDeadLetter,
   ParkedKey,
   RecoverReport,
+  RenewedLane,
+  RenewLanesRequest,
   SettleReport,
   SuspectClaimRequest,
   TakenLanes,
@@ -90,9 +92,18 @@ export class MemoryStore implements WorkerStore {
         .slice(0, request.limit)
       const untilMs = (): number => this.tables.now + request.leaseMs
       const claimed = this.tables.lease(suspects, request.workerId, untilMs)
-      // Of several none is marked while in hand: only one that runs alone is charged.
-      for (const row of suspects) row.suspect = suspects.length === 1
+      // Only one that is marked as running alone is charged.
+      for (const row of suspects) row.suspect = false
       return claimed
+    })
+  }
+
+  markAlone(delivery: ClaimedDelivery): Promise<boolean> {
+    return this.#run('markAlone', () => {
+      const row = this.tables.rowOf(delivery)
+      const isHeld = row.status === 'PROCESSING' && String(row.token) === delivery.lease.token
+      if (isHeld) row.suspect = true
+      return isHeld
     })
   }
 
@@ -179,8 +190,31 @@ export class MemoryStore implements WorkerStore {
           if (left.lane === lane && left.status === 'PROCESSING') this.tables.returnLapsed(left)
       })
       this.tables.unparkStranded()
-      return { taken, fairShare, dead: [] }
+      return { taken, fairShare, dead: [], refused: [] }
     })
+  }
+
+  renewLanes(request: RenewLanesRequest): Promise<readonly RenewedLane[]> {
+    return this.#run('renewLanes', () =>
+      request.lanes.flatMap(({ lane, epoch, tried }) => {
+        const row = this.tables.lanes[lane]
+        const isOwned =
+          row !== undefined &&
+          row.owner === request.workerId &&
+          row.untilMs > this.tables.now &&
+          BigInt(row.epoch) >= BigInt(epoch) &&
+          BigInt(row.epoch) <= BigInt(tried)
+        if (!isOwned) return []
+        row.epoch = Number(tried) + 1
+        for (const left of this.tables.rows) {
+          const isUnknown = left.lane === lane && left.status === 'PROCESSING'
+          if (!isUnknown || request.tokens.includes(String(left.token))) continue
+          this.tables.returnLapsed(left)
+          left.suspect = request.suspects
+        }
+        return [{ lane, epoch: String(row.epoch), isBlocked: false }]
+      }),
+    )
   }
 
   releaseLanes(_: number, __: string, lanes: readonly HeldLane[]): Promise<void> {

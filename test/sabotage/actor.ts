@@ -3,7 +3,7 @@ import type { HeldLane, LaneDelivery } from '../../src/store/queue-store.ts'
 import type { WorkerStore } from '../../src/store/store.ts'
 import type { Identity } from '../chaos/checker/entry.ts'
 import type { SteppingPool } from '../hazards/stepping-pool.ts'
-import { DONE, LEASE_MS, settled, takeLanes } from '../store/contract/helpers.ts'
+import { claimAlone, DONE, LEASE_MS, settled, takeLanes } from '../store/contract/helpers.ts'
 import type { Run } from '../support/journal.ts'
 import type { Trial } from './trial.ts'
 
@@ -55,9 +55,8 @@ export class Actor {
 
   /** The first suspect there is, alone. */
   async claimSuspect(): Promise<LaneDelivery | null> {
-    const request = { subscriptionId: this.#trial.sub.id, workerId: this.id, limit: 1, leaseMs: LEASE_MS }
-    const [suspect] = await this.store.claimSuspects({ ...request, lanes: this.lanes })
-    return suspect ?? null
+    const request = { subscriptionId: this.#trial.sub.id, workerId: this.id, leaseMs: LEASE_MS }
+    return claimAlone(this.store, { ...request, lanes: this.lanes })
   }
 
   /** Announces itself and takes the lanes that are free. */

@@ -40,6 +40,7 @@ const START = [
 
 /** The second statement of a claim that found something held, or locked in that moment. */
 const LONG_WAY = 'claimLanes: update outbox_delivery + insert into outbox_lease (2)'
+const SHORT_WAY = 'claimLanes: update outbox_delivery + insert into outbox_lease'
 
 const claiming = (order: 'none' | 'aggregate'): Scene => {
   const claims = order === 'none' ? ['claim'] : ['takeLanes', 'claimLanes']
@@ -48,7 +49,7 @@ const claiming = (order: 'none' | 'aggregate'): Scene => {
     order,
     {
       name: 'claim',
-      operations: [...(order === 'none' ? START : []), ...claims, 'claimSuspects'],
+      operations: [...(order === 'none' ? START : []), ...claims, 'claimSuspects', 'markAlone'],
       elsewhere: [LONG_WAY],
       live: async (stage, process) => {
         await process.start()
@@ -64,6 +65,21 @@ const claiming = (order: 'none' | 'aggregate'): Scene => {
     },
   )
 }
+
+/** A worker that does not learn what a claim has taken, and asks for it back. */
+const renewing: Scene = working(
+  'aggregate',
+  {
+    name: 'claim without an answer',
+    operations: ['renewLanes'],
+    live: async (stage, process) => {
+      void process.pool.trap(SHORT_WAY, 'outcome-unknown', nothing)
+      await process.start()
+      await stage.drained()
+    },
+  },
+  (stage) => stage.publish(events('a', 'nothing', 3), events('b', 'nothing', 3)),
+)
 
 /** A claim that finds something held: it goes the long way, and parks what stands behind. */
 const parking: Scene = working(
@@ -188,6 +204,7 @@ export const scenes: readonly Scene[] = [
   publishing,
   claiming('none'),
   claiming('aggregate'),
+  renewing,
   parking,
   dispatching('none'),
   dispatching('aggregate'),

@@ -58,7 +58,7 @@ export class SeamPool {
   dead = false
   readonly #pool: pg.Pool
   readonly #taken = new Set<pg.PoolClient>()
-  #trap: Trap | null = null
+  readonly #traps: Trap[] = []
 
   /** The pool is a careful application's: a connection that breaks ends nothing. */
   constructor(pool: pg.Pool) {
@@ -68,7 +68,7 @@ export class SeamPool {
   /** Arms the fault for the first time the process comes to that seam. Resolves when it has happened. */
   trap(seam: string, fault: Fault, onLost: Trap['onLost']): Promise<void> {
     return new Promise((sprung) => {
-      this.#trap = { seam, fault, onLost, sprung }
+      this.#traps.push({ seam, fault, onLost, sprung })
     })
   }
 
@@ -146,10 +146,8 @@ export class SeamPool {
   }
 
   #springs(seam: string): Trap | null {
-    if (this.#trap?.seam !== seam) return null
-    const trap = this.#trap
-    this.#trap = null
-    return trap
+    const index = this.#traps.findIndex((trap) => trap.seam === seam)
+    return index < 0 ? null : (this.#traps.splice(index, 1)[0] ?? null)
   }
 
   #die(trap: Trap): Promise<never> {

@@ -33,6 +33,7 @@ function setup({ batchSize = 100 } = {}) {
     clock,
     random: noJitter,
     batchSize,
+    together: (items) => items.length,
     giveUp: giveUp.signal,
     onSettled: (batch, _, again) => void written.push({ positions: positionsOf(batch), again }),
     onRefused: ({ delivery: { position } }, error) => void refused.push({ position, error }),

@@ -119,6 +119,62 @@ describe('a handler that completes its event in its own transaction', () => {
     await s.end()
   })
 
+  test.each([
+    ['again after a savepoint in which it did was rolled back', 'rollback to savepoint within'],
+    ['again after a savepoint in which it did was released', 'release savepoint within'],
+  ])('%s: it is done', async (_, end) => {
+    const s = await setup(async (tx, complete) => {
+      try {
+        await tx.query('savepoint within')
+        await complete()
+        await tx.query(end)
+        await complete()
+        await tx.query('savepoint another')
+        await complete()
+        await tx.query('commit')
+      } finally {
+        tx.release(true)
+      }
+    })
+    await s.place('a', 'a')
+    await s.untilDone(2)
+    expect(s.ran).toEqual([1, 2])
+    expect([...s.told('leaseLost'), ...s.told('retried')]).toEqual([])
+    await s.end()
+  })
+
+  test('is not done before an earlier one of its key that is done otherwise', async () => {
+    await using postgres = await postgresOutbox()
+    const { outbox, pool } = postgres
+    const seen: string[] = []
+    const worker = outbox.worker([
+      outbox.subscription('ordered', {
+        order: 'aggregate',
+        lanes: 1,
+        pollMs: 20,
+        on: {
+          OrderPlaced: async ({ payload }, ctx) => {
+            if (payload.n % 2 === 1) return
+            await outbox.inTransaction(pool, (tx) => ctx.complete(tx))
+            const { rows } = await pool.query<{ status: string }>(
+              'select status from outbox_delivery order by id limit $1',
+              [payload.n],
+            )
+            seen.push(...rows.map(({ status }) => status))
+          },
+        },
+      }),
+    ])
+    await worker.active()
+    await postgres.place('a', 'a', 'a', 'a')
+    await eventually(
+      'all are done, and looked at',
+      async () => seen.length === 6 && (await doneOf(postgres)) === 4,
+    )
+    expect(seen).toEqual(seen.map(() => 'DONE'))
+    await worker.stop()
+  })
+
   test('but in one that does not see it fails like any other, instead of running again and again', async () => {
     const open: pg.PoolClient[] = []
     const s = await setup(async (tx, complete, _, completeIn) => {

@@ -9,9 +9,10 @@ import { recordLease } from './lease-sql.ts'
 // held nor in hand (which is read once, and not for every row): at most the head of each key. Oldest first, so that those
 // of a group that crashed come first again and are halved by the next process, however many others wait (see
 // src/queue/suspects.ts).
-// A crash is charged to a suspect that runs alone and to no other, and PROCESSING rows say so: of several none is a
-// suspect, and if their holder vanishes return-lapsed.ts treats them as neighbours. It cannot be found out then, because
-// the lanes of a group may be taken over one by one.
+// A crash is charged to a suspect that runs alone and to no other, and PROCESSING rows say so: none is a suspect when it
+// is claimed, and mark-alone.ts makes it one just before it runs alone. If the holder of others vanishes, or never learns
+// of them, return-lapsed.ts treats them as neighbours. It cannot be found out then, because the lanes of a group may be
+// taken over one by one.
 const claimSuspectsSql = (schema: QuotedSchema): string => `
   with open as materialized (
     select s.id, s.lanes from ${schema}.outbox_subscription s
@@ -46,8 +47,8 @@ const claimSuspectsSql = (schema: QuotedSchema): string => `
   ),
   updated as (
     update ${schema}.outbox_delivery d
-       set status = 'PROCESSING', held = false, suspect = cardinality((select rows from pick)) = 1,
-           next_retry_at = null, attempt_count = d.attempt_count + 1,
+       set status = 'PROCESSING', held = false, suspect = false, next_retry_at = null,
+           attempt_count = d.attempt_count + 1,
            last_attempt_at = clock_timestamp(), updated_at = clock_timestamp(), locked_by = $2,
            locked_until = (select m.until from mine m where m.lane = d.lane),
            lease_token = (select token from lease)

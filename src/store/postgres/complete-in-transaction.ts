@@ -4,8 +4,12 @@ import { property, textProperty } from '../../runtime/property.ts'
 import type { Transaction } from '../transaction.ts'
 import type { QuotedSchema } from './identifiers.ts'
 
+// A row's xmin has 32 bits; its epoch is that of the id it is nearest to.
+const fullXmin = `(x.id + mod(mod(d.xmin::text::bigint - x.id, 4294967296) + 6442450944, 4294967296) - 2147483648)`
+
 // By primary key. The token is the guard: whoever lost the lease completes nothing. What this very transaction has
-// completed already stays so. Always one row, which also names the subscription for the error.
+// completed already stays so, in whichever of its savepoints: what is seen although it has not ended is its own.
+// Always one row, which also names the subscription for the error.
 const completeSql = (schema: QuotedSchema): string => `
   with done as (
     update ${schema}.outbox_delivery d
@@ -16,9 +20,11 @@ const completeSql = (schema: QuotedSchema): string => `
     returning 1
   )
   select ((select count(*) from done)
-          + (select count(*) from ${schema}.outbox_delivery d
+          + (select count(*) from ${schema}.outbox_delivery d,
+                    (select pg_current_xact_id()::text::bigint as id) x
               where d.subscription_id = $1::text::integer and d.lane = $2::text::smallint and d.id = $3::text::bigint
-                and d.status = 'DONE' and d.xmin = pg_current_xact_id()::xid))::text as completed,
+                and d.status = 'DONE'
+                and pg_xact_status(${fullXmin}::text::xid8) = 'in progress'))::text as completed,
          (select s.name from ${schema}.outbox_subscription s where s.id = $1::text::integer) as subscription`
 
 /** Makes a delivery DONE in the handler's own transaction, if this worker still holds its lease. */

@@ -12,6 +12,8 @@ import type {
   LaneStore,
   ParkedKey,
   RecoverReport,
+  RenewedLane,
+  RenewLanesRequest,
   SettleReport,
   SuspectClaimRequest,
   TakenLanes,
@@ -32,6 +34,7 @@ import { LaneClaims } from './lane-claims.ts'
 import { LeaseBook } from './lease-book.ts'
 import { leave } from './leave.ts'
 import { LowWater, type LowWaterBound } from './low-water.ts'
+import { markAlone } from './mark-alone.ts'
 import { assertSchemaCurrent } from './migration-status.ts'
 import { openTransaction } from './open-transaction.ts'
 import { readSubscriptions } from './read-subscriptions.ts'
@@ -39,6 +42,7 @@ import { recover } from './recover.ts'
 import { redriveByPolicy } from './redrive-by-policy.ts'
 import { register } from './register.ts'
 import { releaseLanes } from './release-lanes.ts'
+import { renewLanes } from './renew-lanes.ts'
 import { setPaused } from './set-paused.ts'
 import { settle } from './settle.ts'
 import type { WorkerPool } from './sibling-pool.ts'
@@ -96,6 +100,10 @@ export class PostgresWorkerStore implements WorkerStore {
     return deliveries
   }
 
+  markAlone(delivery: ClaimedDelivery): Promise<boolean> {
+    return markAlone(this.#pool, this.#schema, delivery)
+  }
+
   settle(batch: readonly Settled[]): Promise<SettleReport> {
     return settle(this.#pool, this.#schema, batch, this.#locked, this.#leases)
   }
@@ -126,6 +134,10 @@ export class PostgresWorkerStore implements WorkerStore {
 
   releaseLanes(subscriptionId: number, workerId: string, lanes: readonly HeldLane[]): Promise<void> {
     return releaseLanes(this.#pool, this.#schema, subscriptionId, workerId, lanes)
+  }
+
+  renewLanes(request: RenewLanesRequest): Promise<readonly RenewedLane[]> {
+    return renewLanes(this.#pool, this.#schema, request)
   }
 
   register(definition: SubscriptionDefinition): Promise<RegisteredSubscription> {

@@ -1,5 +1,6 @@
+import assert from 'node:assert/strict'
 import type { ClaimedDelivery, Settled, Settlement } from '../../../src/delivery/delivery.ts'
-import type { HeldLane, LaneDelivery } from '../../../src/store/queue-store.ts'
+import type { HeldLane, LaneDelivery, SuspectClaimRequest } from '../../../src/store/queue-store.ts'
 import type { WorkerStore } from '../../../src/store/store.ts'
 import type { RegisteredSubscription, SubscriptionDefinition } from '../../../src/store/subscription-store.ts'
 import { eventually } from '../../support/program.ts'
@@ -101,6 +102,17 @@ export function unpark(
 ): ReturnType<WorkerStore['unpark']> {
   const keys = deliveries.map(({ lane, key }) => ({ lane, key, most: 100 }))
   return store.unpark(subscription.id, keys)
+}
+
+/** The oldest suspect, claimed by itself and marked: if its worker vanishes, it is charged. */
+export async function claimAlone(
+  store: WorkerStore,
+  request: Omit<SuspectClaimRequest, 'limit'>,
+): Promise<LaneDelivery | null> {
+  const [suspect] = await store.claimSuspects({ ...request, limit: 1 })
+  if (suspect === undefined) return null
+  assert.equal(await store.markAlone(suspect), true)
+  return suspect
 }
 
 export const settled = (delivery: ClaimedDelivery, settlement: Settlement): Settled => ({

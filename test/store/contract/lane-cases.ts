@@ -227,6 +227,40 @@ export const laneCases: readonly ContractCase[] = [
     },
   },
   {
+    name: 'what a worker has of its lanes without knowing it comes back when it renews them, and the rest stays in hand',
+    async run(harness) {
+      const store = harness.worker()
+      const sub = await join(store, { orderBy: 'aggregate' })
+      await harness.publish(['a', 'a', 'a', 'b'])
+      const lanes = await takeLanes(store, sub, 'w1')
+      const known = await claimLanes(store, sub, 'w1', lanes, 1)
+      assert.equal((await claimLanes(store, sub, 'w1', lanes)).length, 3, 'of which the answer is lost')
+      const request = { subscriptionId: sub.id, workerId: 'w1', leaseMs: LEASE_MS, suspects: false }
+      const renewed = await store.renewLanes({
+        ...request,
+        lanes: lanes.map((lane) => ({ ...lane, tried: lane.epoch })),
+        tokens: known.map(({ lease }) => lease.token),
+      })
+      assert.deepEqual(new Set(renewed.map(({ lane }) => lane)), new Set(lanes.map(({ lane }) => lane)))
+      for (const row of (await harness.deliveries('sub')).filter(({ status }) => status === 'PENDING')) {
+        assert.deepEqual([row.suspect, row.attempts], [false, 0])
+      }
+      assert.deepEqual(
+        await claimLanes(store, sub, 'w1', lanes),
+        [],
+        'a claim that was sent before takes nothing',
+      )
+      const { lostLanes, lostDeliveries } = await beat(store, sub, 'w1', known, renewed)
+      assert.deepEqual([lostLanes, lostDeliveries], [[], []])
+      const again = await claimLanes(store, sub, 'w1', renewed)
+      assert.deepEqual(aggregates([...known, ...again]).toSorted(), ['a', 'a', 'a', 'b'])
+      assert.deepEqual((await store.settle([...known, ...again].map((one) => settled(one, DONE)))).lost, [])
+      // The same again, which was sent before and comes late, changes nothing.
+      const late = { ...request, tokens: [], lanes: lanes.map((lane) => ({ ...lane, tried: lane.epoch })) }
+      assert.deepEqual(await store.renewLanes(late), [])
+    },
+  },
+  {
     name: 'U1 a subscription in total order has one key and one lane',
     async run(harness) {
       const store = harness.worker()

@@ -13,6 +13,7 @@ import { beat, claim, DONE, join, retryNow, settled } from '../contract/helpers.
 import { laneCases } from '../contract/lane-cases.ts'
 import { queueCases } from '../contract/queue-cases.ts'
 import { subscriptionCases } from '../contract/subscription-cases.ts'
+import { suspectCases } from '../contract/suspect-cases.ts'
 
 const insertSql = (schema: string): string => `
   insert into ${schema}.outbox_event (stream, event_type, aggregate_type, aggregate_id, payload)
@@ -128,7 +129,7 @@ describe('the store contract on PostgreSQL', () => {
     expect((await harness.deliveries('sub')).map(({ status }) => status)).toEqual(['DONE', 'DONE'])
   })
 
-  for (const { name, run } of [...queueCases, ...laneCases, ...subscriptionCases]) {
+  for (const { name, run } of [...queueCases, ...suspectCases, ...laneCases, ...subscriptionCases]) {
     test(name, () => run(harness))
   }
 })

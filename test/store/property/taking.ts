@@ -196,7 +196,9 @@ export class ClaimSuspects extends Step {
     )
     const rows = take(model, worker, claimed)
     // A crash is charged to a suspect that runs alone, and to no other.
-    for (const row of rows) row.suspect = rows.length === 1
+    const [only] = claimed
+    const isAlone = only !== undefined && claimed.length === 1 && (await real.store.markAlone(only))
+    for (const row of rows) row.suspect = isAlone
   }
 }
 
