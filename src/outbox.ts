@@ -1,16 +1,12 @@
 import { type AlertOptions, alertProblems } from './alert/alert-options.ts'
 import type { Monitor } from './alert/monitor.ts'
-import {
-  actProblems,
-  createDeadLetters,
-  type DeadLetters,
-  type OperatorAct,
-} from './dead-letter/dead-letters.ts'
+import { createDeadLetters, type DeadLetters } from './dead-letter/dead-letters.ts'
 import { moveKeyAside } from './dead-letter/move-aside.ts'
 import { createRedrive, type Redrive } from './dead-letter/redrive.ts'
 import { keyProblem } from './dead-letter/redrive-problems.ts'
 import type { Catalogue } from './event/catalogue.ts'
 import type { EventHeaders } from './event/event.ts'
+import { createMasking, type SensitiveOptions, sensitiveProblems } from './event/masking.ts'
 import { createProof, type Proof } from './inspect/proof.ts'
 import { LOGGER_METHODS, type Logger, silentLogger } from './observe/logger.ts'
 import type { Meter } from './observe/meter.ts'
@@ -26,6 +22,7 @@ import { createObservedBus } from './publish/observed-bus.ts'
 import { publisherProblems } from './publish/publisher.ts'
 import { type Clock, systemClock } from './runtime/clock.ts'
 import { type Ids, systemIds } from './runtime/ids.ts'
+import { actProblems, type OperatorAct } from './runtime/operator-act.ts'
 import {
   booleanProblem,
   functionProblem,
@@ -77,6 +74,12 @@ export interface OutboxOptions<C extends Catalogue, Tx> {
   readonly notify?: boolean
   /** Headers for every event published from here, such as the current trace. */
   readonly ambientHeaders?: () => EventHeaders
+  /**
+   * What becomes of the fields that the catalogue calls `sensitive`, by where they would go: `'mask'`, or `'keep'` where
+   * a full trail must be kept, as in `{ audit: 'keep' }`.
+   * @default masked everywhere
+   */
+  readonly sensitive?: SensitiveOptions
   /** Counts what is published and what workers do: `prometheusMetrics({ store, events })`. */
   readonly metrics?: Meter
   /** Carries traces from publishers to handlers: `openTelemetry()` of `commitpost/otel`. */
@@ -165,6 +168,7 @@ export function createOutbox<C extends Catalogue, Tx>(options: OutboxOptions<C, 
     events,
     deadLetters: createDeadLetters(store, {
       catalogue: events,
+      masking: parts.masking,
       ids: parts.ids,
       maxPayloadBytes: options.maxPayloadBytes,
     }),
@@ -216,6 +220,7 @@ function resolveOutboxOptions<C extends Catalogue, Tx>(options: OutboxOptions<C,
   return {
     store: options.store,
     events: options.events,
+    masking: createMasking(options.events, options.sensitive),
     logger: options.logger ?? silentLogger,
     metrics: options.metrics,
     tracing: options.tracing,
@@ -232,6 +237,7 @@ const OPTION_NAMES: readonly (keyof OutboxOptions<Catalogue, unknown>)[] = [
   'maxPayloadBytes',
   'notify',
   'ambientHeaders',
+  'sensitive',
   'metrics',
   'tracing',
   'clock',
@@ -254,6 +260,7 @@ function outboxProblems(options: unknown): readonly (string | null)[] {
     methodsProblem('logger', options['logger'], LOGGER_METHODS),
     methodsProblem('metrics', options['metrics'], ['observer', 'published']),
     tracingProblem(options['tracing']),
+    ...sensitiveProblems(options['sensitive']),
     methodsProblem('clock', options['clock'], ['now', 'monotonicMs', 'sleep']),
     functionProblem('random', options['random']),
     ...publisherProblems(options),

@@ -1,3 +1,4 @@
+import { createMasking } from '../../src/event/masking.ts'
 import { describe, expect, test } from 'vitest'
 import type { Alert } from '../../src/alert/alert.ts'
 import { AlertComposer } from '../../src/alert/alert-composer.ts'
@@ -14,7 +15,7 @@ const at = new Date('2026-11-16T03:04:05.000Z')
 
 function composerIn(language: Language): AlertComposer {
   const options = resolveAlertOptions({ language, source: 'shop' }, recordingSink())
-  return new AlertComposer({ options, catalogue: null, newId: () => 'id' })
+  return new AlertComposer({ options, masking: createMasking(null), newId: () => 'id' })
 }
 
 const letter: UntoldLetter = {

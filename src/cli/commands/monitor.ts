@@ -1,3 +1,4 @@
+import { createMasking } from '../../event/masking.ts'
 import type { Alert } from '../../alert/alert.ts'
 import { AlertComposer } from '../../alert/alert-composer.ts'
 import { resolveAlertOptions } from '../../alert/alert-options.ts'
@@ -96,7 +97,7 @@ function printForPeople(
 ): void {
   const { terminal, messages, language } = invocation
   const options = resolveAlertOptions({ language }, quietSink)
-  const composer = new AlertComposer({ options, catalogue: null, newId: () => systemIds.eventId() })
+  const composer = new AlertComposer({ options, masking: createMasking(null), newId: () => systemIds.eventId() })
   // Alarms are printed whether or not it was time to tell of them.
   const others = (told ?? []).filter(({ kind }) => kind === 'notice' || kind === 'recovered')
   const alarms = conditions.map((condition) => composer.alarm(condition, at, at))

@@ -19,6 +19,7 @@ import type {
   DeadLetterGroupQuery,
   DeadLetterQuery,
   PurgeRequest,
+  RevealRecord,
 } from '../dead-letter-store.ts'
 import type { DoctorFacts, DoctorLimits } from '../doctor-facts.ts'
 import type { EventTrace } from '../event-trace.ts'
@@ -60,6 +61,7 @@ import { planRedrive } from './plan-redrive.ts'
 import { purgeDeadLetters } from './purge-dead-letters.ts'
 import { readGauges } from './read-gauges.ts'
 import { recordOnce } from './record-once.ts'
+import { recordReveal } from './record-reveal.ts'
 import { redriveProgress } from './redrive-progress.ts'
 import { retire } from './retire.ts'
 import { setPaused } from './set-paused.ts'
@@ -185,6 +187,10 @@ class PostgresStore implements OutboxStore<Transaction> {
 
   purgeDeadLetters(request: PurgeRequest): Promise<number> {
     return this.#ask('deadLetters.purge', () => purgeDeadLetters(this.#pool, this.#schema, request))
+  }
+
+  recordReveal(record: RevealRecord): Promise<void> {
+    return this.#ask('deadLetters.reveal', () => recordReveal(this.#pool, this.#schema, record))
   }
 
   planRedrive(filter: RedriveFilter): Promise<RedrivePlan> {
