@@ -104,6 +104,10 @@ export {
   type PooledTransaction,
   type TransactionPool,
 } from './publish/in-transaction.ts'
+export type { ExportFile, ExportManifest, ExportMasking } from './retain/export-manifest.ts'
+export type { ExportProgress, ExportRunOptions } from './retain/export-options.ts'
+export type { ExportProblem, ExportProblemKind, ExportReport } from './retain/export-report.ts'
+export { type Exports, verifyExportFiles } from './retain/exports.ts'
 export { type Clock, systemClock } from './runtime/clock.ts'
 export type { Duration } from './runtime/duration.ts'
 export {
@@ -149,6 +153,7 @@ export {
   type DeadLetterQuery,
   type DeadLetterReason,
 } from './store/dead-letter-store.ts'
+export type { ExportQuery, ExportRecord, ExportStore } from './store/export-store.ts'
 export type {
   BacklogGauge,
   DeadLetterGauge,
@@ -162,6 +167,7 @@ export type { SubscriptionStatus } from './store/inspect-store.ts'
 export type {
   AuditReport,
   BrokenLink,
+  ChainReport,
   ProofExceptions,
   SubscriptionProof,
   VerifyReport,

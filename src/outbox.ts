@@ -20,6 +20,7 @@ import {
 } from './publish/in-transaction.ts'
 import { createObservedBus } from './publish/observed-bus.ts'
 import { publisherProblems } from './publish/publisher.ts'
+import { createExports, type Exports } from './retain/exports.ts'
 import { type Clock, systemClock } from './runtime/clock.ts'
 import { type Ids, systemIds } from './runtime/ids.ts'
 import { actProblems, type OperatorAct } from './runtime/operator-act.ts'
@@ -116,6 +117,8 @@ export interface Outbox<C extends Catalogue, Tx> extends EventBus<C, Tx> {
   readonly redrive: Redrive
   /** The proof that nothing is lost: verify, doctor, why, and the audit of the operator log. */
   readonly proof: Proof
+  /** Cold exports: streams as files that can be checked years later. */
+  readonly exports: Exports
   /** Runs the work between BEGIN and COMMIT on a client of the pool, and wakes the workers after the commit. */
   inTransaction<Pool extends TransactionPool, Result>(
     pool: Pool,
@@ -173,6 +176,7 @@ export function createOutbox<C extends Catalogue, Tx>(options: OutboxOptions<C, 
       maxPayloadBytes: options.maxPayloadBytes,
     }),
     redrive: createRedrive(store, clock),
+    exports: createExports({ store: store.openExports(), masking: parts.masking, clock }),
     proof: createProof(store, () => events.events.map(({ storedAs }) => storedAs)),
     inTransaction: (pool, work, given = {}) => inTransaction(pool, work, wakingAfterCommit(given, bell)),
     wake: () => bell.ring(),

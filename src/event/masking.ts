@@ -28,6 +28,8 @@ export interface MaskedEvent {
  * through it.
  */
 export interface Masking {
+  /** Whether a sink gets everything, whatever the catalogue says. */
+  keeps(sink: Sink): boolean
   /**
    * The paths that are hidden from a sink in events of a type. Null hides the whole payload: nobody has said what in it
    * may be shown, because the type, or the catalogue, is not known.
@@ -43,12 +45,14 @@ const NOTHING: readonly string[] = []
 
 /** Masks by what the catalogue calls sensitive and by the rule of each sink; everything, where there is no catalogue. */
 export function createMasking(catalogue: Catalogue | null, rules: SensitiveOptions = {}): Masking {
+  const keeps = (sink: Sink): boolean => rules[sink] === 'keep'
   const hidden: Masking['hidden'] = (type, sink) => {
-    if (rules[sink] === 'keep') return NOTHING
+    if (keeps(sink)) return NOTHING
     const spec = catalogue?.findStored(type) ?? catalogue?.find(type)
     return spec === undefined ? null : sensitivePaths(spec, sink)
   }
   return {
+    keeps,
     hidden,
     payload: ({ type, payload }, sink) => {
       const paths = hidden(type, sink)

@@ -52,7 +52,7 @@ export interface Proof {
   doctor(options?: DoctorOptions): Promise<DoctorReport>
   /** Why an event is not delivered yet, for each subscription. */
   why(eventId: string): Promise<WhyReport>
-  /** Follows the chain of the operator log, and names the first link that does not hold. */
+  /** Follows the chains of the operator log and of the exports, and names the first link of each that does not hold. */
   audit(): Promise<AuditReport>
 }
 
@@ -73,7 +73,7 @@ export function createProof(store: ProofStore, knownTypes: () => readonly string
       ])
       return whyReport(store, eventId)
     },
-    audit: () => store.verifyOperatorLog(),
+    audit: () => store.verifyChains(),
   }
 }
 

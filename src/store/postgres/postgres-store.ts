@@ -23,6 +23,7 @@ import type {
 } from '../dead-letter-store.ts'
 import type { DoctorFacts, DoctorLimits } from '../doctor-facts.ts'
 import type { EventTrace } from '../event-trace.ts'
+import type { ExportStore } from '../export-store.ts'
 import type { GaugeLimits, Gauges } from '../gauge-store.ts'
 import type { SubscriptionStatus } from '../inspect-store.ts'
 import type { AuditReport, VerifyReport, VerifyRequest } from '../proof-store.ts'
@@ -50,6 +51,7 @@ import { countDeadLetters } from './count-dead-letters.ts'
 import { countEvents } from './count-events.ts'
 import { doctorFacts } from './doctor-facts.ts'
 import { explained } from './explained.ts'
+import { PostgresExportStore } from './export-store.ts'
 import { findDeadLetter } from './find-dead-letter.ts'
 import { groupDeadLetters } from './group-dead-letters.ts'
 import { DEFAULT_SCHEMA, type QuotedSchema, quoteSchema } from './identifiers.ts'
@@ -69,7 +71,7 @@ import { siblingPool } from './sibling-pool.ts'
 import { subscriptionStatuses } from './subscription-statuses.ts'
 import { traceEvent } from './trace-event.ts'
 import { verify } from './verify.ts'
-import { verifyOperatorLog } from './verify-operator-log.ts'
+import { verifyChains } from './verify-chains.ts'
 import { notify } from './wake-channel.ts'
 import { PostgresWorkerStore } from './worker-store.ts'
 
@@ -265,8 +267,8 @@ class PostgresStore implements OutboxStore<Transaction> {
     return this.#ask('why', () => traceEvent(this.#pool, this.#schema, eventId))
   }
 
-  verifyOperatorLog(): Promise<AuditReport> {
-    return this.#ask('audit', () => verifyOperatorLog(this.#pool, this.#schema))
+  verifyChains(): Promise<AuditReport> {
+    return this.#ask('audit', () => verifyChains(this.#pool, this.#schema))
   }
 
   notifyWorkers(): Promise<void> {
@@ -277,6 +279,10 @@ class PostgresStore implements OutboxStore<Transaction> {
     // Whatever breaks an idle connection is met again, and reported, by the next statement.
     const connections = siblingPool(this.#pool, () => undefined)
     return new PostgresWorkerStore(connections, this.#schema, this.#clock)
+  }
+
+  openExports(): ExportStore {
+    return new PostgresExportStore(this.#pool, this.#schema)
   }
 
   openMonitor(): MonitorStore {
