@@ -6,7 +6,7 @@ import { createRedrive, type Redrive } from './dead-letter/redrive.ts'
 import { keyProblem } from './dead-letter/redrive-problems.ts'
 import type { Catalogue } from './event/catalogue.ts'
 import type { EventHeaders } from './event/event.ts'
-import { createMasking, type SensitiveOptions, sensitiveProblems } from './event/masking.ts'
+import { createMasking, type Masking, type SensitiveOptions, sensitiveProblems } from './event/masking.ts'
 import { createProof, type Proof } from './inspect/proof.ts'
 import { LOGGER_METHODS, type Logger, silentLogger } from './observe/logger.ts'
 import type { Meter } from './observe/meter.ts'
@@ -111,6 +111,8 @@ export interface RetireAct extends OperatorAct {
 export interface Outbox<C extends Catalogue, Tx> extends EventBus<C, Tx> {
   /** The catalogue it was made with. */
   readonly events: C
+  /** What it shows of payloads, by where that goes: for sinks of your own. */
+  readonly masking: Masking
   /** What a person does with events that failed for good. */
   readonly deadLetters: DeadLetters
   /** Delivers many of them again: plan, then apply. */
@@ -169,6 +171,7 @@ export function createOutbox<C extends Catalogue, Tx>(options: OutboxOptions<C, 
   return {
     ...bus,
     events,
+    masking: parts.masking,
     deadLetters: createDeadLetters(store, {
       catalogue: events,
       masking: parts.masking,
@@ -177,7 +180,7 @@ export function createOutbox<C extends Catalogue, Tx>(options: OutboxOptions<C, 
     }),
     redrive: createRedrive(store, clock),
     exports: createExports({ store: store.openExports(), masking: parts.masking, clock }),
-    proof: createProof(store, () => events.events.map(({ storedAs }) => storedAs)),
+    proof: createProof(store, () => events.events.map(({ storedAs }) => storedAs), parts.masking),
     inTransaction: (pool, work, given = {}) => inTransaction(pool, work, wakingAfterCommit(given, bell)),
     wake: () => bell.ring(),
     subscription: (name, given) => {

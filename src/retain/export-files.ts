@@ -66,14 +66,19 @@ export async function writeExportFile(events: EventCursor, request: FileRequest)
   const compressed = new Meter()
   const written = { events: 0, firstPosition: '0', lastPosition: '0' }
   const handle = await open(`${path}${PARTIAL}`, 'wx', OWNER_ONLY)
-  await pipeline(
-    () => linesOf(events, request, written),
-    (chunks: AsyncIterable<Buffer>) => metered(chunks, content),
-    createGzip(),
-    (chunks: AsyncIterable<Buffer>) => metered(chunks, compressed),
-    handle.createWriteStream({ flush: true }),
-    { signal: request.signal },
-  )
+  const lines = new Failing(linesOf(events, request, written))
+  try {
+    await pipeline(
+      () => lines.items(),
+      (chunks: AsyncIterable<Buffer>) => metered(chunks, content),
+      createGzip(),
+      (chunks: AsyncIterable<Buffer>) => metered(chunks, compressed),
+      handle.createWriteStream({ flush: true }),
+      { signal: request.signal },
+    )
+  } catch (error) {
+    throw lines.failure ?? error
+  }
   await rename(`${path}${PARTIAL}`, path)
   return {
     name: request.name,
@@ -82,6 +87,25 @@ export async function writeExportFile(events: EventCursor, request: FileRequest)
     sha256: compressed.sha256(),
     contentBytes: content.bytes,
     contentSha256: content.sha256(),
+  }
+}
+
+/** Keeps what a source failed with: streams may say no more than that they were broken off. */
+class Failing<Item> {
+  failure: unknown
+  readonly #source: AsyncIterable<Item>
+
+  constructor(source: AsyncIterable<Item>) {
+    this.#source = source
+  }
+
+  async *items(): AsyncGenerator<Item, void, undefined> {
+    try {
+      yield* this.#source
+    } catch (error) {
+      this.failure = error
+      throw error
+    }
   }
 }
 

@@ -76,16 +76,20 @@ export async function readExportFile(directory: string, file: ExportFile): Promi
   // Before anything is decompressed: what was changed is said to be changed, whatever it has become.
   assertBytes(file, await meterOf(path, file))
   const content = new Meter()
-  const eventIds: string[] = []
+  const eventIds: (string | null)[] = []
   try {
     await pipeline(createReadStream(path), createGunzip(), async (chunks: AsyncIterable<Buffer>) => {
-      for await (const line of linesOf(chunks, content)) eventIds.push(eventIdOf(line, file))
+      for await (const line of linesOf(chunks, content)) eventIds.push(eventIdOf(line))
     })
   } catch (error) {
     if (!/^Z_/.test(textProperty(error, 'code') ?? '')) throw error
     throw new ExportFault('wrong-content', file.name, 'it cannot be decompressed')
   }
   assertContent(file, content, eventIds.length)
+  // Not thrown while the streams run: they would say that they were broken off, and not why.
+  if (!eventIds.every((eventId) => eventId !== null)) {
+    throw new ExportFault('wrong-content', file.name, 'it holds a line that is no event')
+  }
   return eventIds
 }
 
@@ -123,14 +127,12 @@ function assertContent(file: ExportFile, content: Meter, events: number): void {
   }
 }
 
-function eventIdOf(line: string, file: ExportFile): string {
+function eventIdOf(line: string): string | null {
   try {
-    const eventId = textProperty(JSON.parse(line), 'eventId')
-    if (eventId !== undefined) return eventId
+    return textProperty(JSON.parse(line), 'eventId') ?? null
   } catch {
-    // Said below.
+    return null
   }
-  throw new ExportFault('wrong-content', file.name, 'it holds a line that is no event')
 }
 
 const LINE_END = 0x0a
