@@ -129,8 +129,8 @@ export {
   WorkerStoppingError,
 } from './runtime/errors.ts'
 export type { Ids } from './runtime/ids.ts'
-export type { OperatorAct } from './runtime/operator-act.ts'
 export type { Language } from './runtime/language.ts'
+export type { OperatorAct } from './runtime/operator-act.ts'
 export type { Random } from './runtime/random.ts'
 export { type Backoff, exponential, fixed, schedule } from './settle/backoff.ts'
 export { createClassify, type ErrorClassifier } from './settle/classify.ts'

@@ -141,9 +141,7 @@ async function maskedGroup(
   group: DeadLetterGroup,
 ): Promise<DeadLetterGroup> {
   const isOpen = group.eventTypes.every((type) => masking.hidden(type, 'dashboard')?.length === 0)
-  const pattern = isOpen
-    ? group.pattern
-    : await maskedText(store, masking, group.sampleId, group.pattern)
+  const pattern = isOpen ? group.pattern : await maskedText(store, masking, group.sampleId, group.pattern)
   return { ...group, pattern }
 }
 

@@ -54,9 +54,9 @@ export interface FileRequest {
   readonly name: string
   readonly mostEvents: number
   readonly signal: AbortSignal | undefined
-  line(event: ExportedEvent): string
+  readonly line: (event: ExportedEvent) => string
   /** Told of every event that was written. */
-  onEvent(event: ExportedEvent): void
+  readonly onEvent: (event: ExportedEvent) => void
 }
 
 /** Writes the next events to one new file. It has its name once all of it is on disk. */
@@ -66,10 +66,13 @@ export async function writeExportFile(events: EventCursor, request: FileRequest)
   const compressed = new Meter()
   const written = { events: 0, firstPosition: '0', lastPosition: '0' }
   const handle = await open(`${path}${PARTIAL}`, 'wx', OWNER_ONLY)
-  const lines = new Failing(linesOf(events, request, written))
+  let failure: unknown
+  const keep = (error: unknown): void => {
+    failure = error
+  }
   try {
     await pipeline(
-      () => lines.items(),
+      () => keepingFailure(linesOf(events, request, written), keep),
       (chunks: AsyncIterable<Buffer>) => metered(chunks, content),
       createGzip(),
       (chunks: AsyncIterable<Buffer>) => metered(chunks, compressed),
@@ -77,7 +80,7 @@ export async function writeExportFile(events: EventCursor, request: FileRequest)
       { signal: request.signal },
     )
   } catch (error) {
-    throw lines.failure ?? error
+    throw failure ?? error
   }
   await rename(`${path}${PARTIAL}`, path)
   return {
@@ -91,21 +94,15 @@ export async function writeExportFile(events: EventCursor, request: FileRequest)
 }
 
 /** Keeps what a source failed with: streams may say no more than that they were broken off. */
-class Failing<Item> {
-  failure: unknown
-  readonly #source: AsyncIterable<Item>
-
-  constructor(source: AsyncIterable<Item>) {
-    this.#source = source
-  }
-
-  async *items(): AsyncGenerator<Item, void, undefined> {
-    try {
-      yield* this.#source
-    } catch (error) {
-      this.failure = error
-      throw error
-    }
+async function* keepingFailure<Item>(
+  source: AsyncIterable<Item>,
+  keep: (failure: unknown) => void,
+): AsyncGenerator<Item, void, undefined> {
+  try {
+    yield* source
+  } catch (error) {
+    keep(error)
+    throw error
   }
 }
 

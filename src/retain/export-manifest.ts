@@ -90,7 +90,9 @@ function isFile(value: unknown): boolean {
   if (!isRecord(value)) return false
   const { name, events, bytes, contentBytes } = value
   const hasHashes = [value['sha256'], value['contentSha256']].every((hash) => matches(hash, HASH))
-  return matches(name, FILE_NAME) && hasRange(value) && [events, bytes, contentBytes].every(isCount) && hasHashes
+  return (
+    matches(name, FILE_NAME) && hasRange(value) && [events, bytes, contentBytes].every(isCount) && hasHashes
+  )
 }
 
 function hasRange(value: Readonly<Record<string, unknown>>): boolean {

@@ -1,4 +1,3 @@
-import { unstorableText } from '../runtime/unstorable-text.ts'
 import { type Duration, durationProblem, parseDuration } from '../runtime/duration.ts'
 import { actProblems, type OperatorAct } from '../runtime/operator-act.ts'
 import {
@@ -12,6 +11,7 @@ import {
   unknownOptionProblems,
   wholeNumberProblem,
 } from '../runtime/option-checks.ts'
+import { unstorableText } from '../runtime/unstorable-text.ts'
 import type { ExportBound } from '../store/export-store.ts'
 
 /** How far an export is. */

@@ -88,7 +88,12 @@ export class RowWriter {
   line(exported: ExportedEvent): string {
     const { event, deliveries, amendedFrom, headersJson } = exported
     const { payload: _payload, headers: _headers, type, ...rest } = event
-    const known = JSON.stringify({ ...rest, type, deliveries, ...(amendedFrom === null ? {} : { amendedFrom }) })
+    const known = JSON.stringify({
+      ...rest,
+      type,
+      deliveries,
+      ...(amendedFrom === null ? {} : { amendedFrom }),
+    })
     // As the database has them, not as JavaScript would write them again: it has no room for large numbers.
     return `${known.slice(0, -1)},"headers":${headersJson},"payload":${this.#payload(exported)}}\n`
   }

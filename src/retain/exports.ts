@@ -11,7 +11,7 @@ import {
   wholeNumberProblem,
 } from '../runtime/option-checks.ts'
 import type { ExportQuery, ExportRecord, ExportStore } from '../store/export-store.ts'
-import { exportRequest, type ExportRunOptions, streamProblem } from './export-options.ts'
+import { type ExportRunOptions, exportRequest, streamProblem } from './export-options.ts'
 import type { ExportReport } from './export-report.ts'
 import { runExport } from './run-export.ts'
 import { verifyExport } from './verify-export.ts'

@@ -6,7 +6,14 @@ import { pipeline } from 'node:stream/promises'
 import { createGunzip } from 'node:zlib'
 import { textProperty } from '../runtime/property.ts'
 import { Meter } from './export-files.ts'
-import { type ExportFile, type ExportManifest, MANIFEST, PARTIAL, parseManifest, SUMS } from './export-manifest.ts'
+import {
+  type ExportFile,
+  type ExportManifest,
+  MANIFEST,
+  PARTIAL,
+  parseManifest,
+  SUMS,
+} from './export-manifest.ts'
 import { ExportFault } from './export-report.ts'
 import { fileError, isMissing } from './file-error.ts'
 
@@ -82,7 +89,7 @@ export async function readExportFile(directory: string, file: ExportFile): Promi
       for await (const line of linesOf(chunks, content)) eventIds.push(eventIdOf(line))
     })
   } catch (error) {
-    if (!/^Z_/.test(textProperty(error, 'code') ?? '')) throw error
+    if (textProperty(error, 'code')?.startsWith('Z_') !== true) throw error
     throw new ExportFault('wrong-content', file.name, 'it cannot be decompressed')
   }
   assertContent(file, content, eventIds.length)

@@ -49,10 +49,7 @@ export async function runExport(parts: ExportParts, request: ExportRequest): Pro
   })
 }
 
-async function planOf(
-  { store, clock }: ExportParts,
-  request: ExportRequest,
-): Promise<ExportPlan | null> {
+async function planOf({ store, clock }: ExportParts, request: ExportRequest): Promise<ExportPlan | null> {
   const { stream, bound } = request
   const previous = await store.lastExport(stream)
   const firstPosition = previous === null ? '1' : String(BigInt(previous.lastPosition) + 1n)

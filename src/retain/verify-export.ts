@@ -2,7 +2,7 @@ import type { OperatorAct } from '../runtime/operator-act.ts'
 import type { ExportRecord, ExportStore } from '../store/export-store.ts'
 import type { ExportFile, ExportManifest } from './export-manifest.ts'
 import { ExportFault, type ExportReport } from './export-report.ts'
-import { isOfFileSystem, fileError } from './file-error.ts'
+import { fileError, isOfFileSystem } from './file-error.ts'
 import { exportDirectory, type OpenedExport, openExport, readExportFile } from './read-export.ts'
 
 /** What is known of an export so far; grows while it is verified. */
@@ -48,31 +48,40 @@ async function verifyAll(
   found: Findings,
 ): Promise<void> {
   const opened = await openExport(directory)
-  const { manifest, manifestSha256 } = opened
-  const { stream, firstPosition, lastPosition } = manifest
-  Object.assign(found, { manifestSha256, stream, firstPosition, lastPosition })
-  const record = store === null ? null : await recordOf(store, opened)
-  found.exportId = record?.id ?? null
-  found.verifiedAt = record?.verifiedAt ?? null
-  const comparison = store === null || record === null ? null : await Comparison.open(store, record, manifest)
+  const { stream, firstPosition, lastPosition } = opened.manifest
+  Object.assign(found, { manifestSha256: opened.manifestSha256, stream, firstPosition, lastPosition })
+  if (store === null) return readFiles(opened, found, null)
+  const record = await recordOf(store, opened)
+  found.exportId = record.id
+  found.verifiedAt = record.verifiedAt
+  const comparison = await Comparison.open(store, record, opened.manifest)
+  await readFiles(opened, found, comparison)
+  await comparison.end()
+  if (act === null) return
+  found.verifiedAt = await store.verifyExport(record, act.operator, act.note ?? null)
+}
+
+async function readFiles(
+  { directory, manifest }: OpenedExport,
+  found: Findings,
+  comparison: Comparison | null,
+): Promise<void> {
   for (const file of manifest.files) {
     const eventIds = await readExportFile(directory, file)
     found.files += 1
     found.events += eventIds.length
     await comparison?.compare(file, eventIds)
   }
-  if (found.events !== manifest.events) {
-    const detail = `its files hold ${found.events} events, and the manifest says ${manifest.events}`
-    throw new ExportFault('wrong-content', null, detail)
-  }
-  await comparison?.end()
-  if (store !== null && record !== null && act !== null) {
-    found.verifiedAt = await store.verifyExport(record, act.operator, act.note ?? null)
-  }
+  if (found.events === manifest.events) return
+  const detail = `its files hold ${found.events} events, and the manifest says ${manifest.events}`
+  throw new ExportFault('wrong-content', null, detail)
 }
 
 /** What the database has recorded of this export. @throws ExportFault where that is nothing, or something else. */
-async function recordOf(store: ExportStore, { manifest, manifestSha256 }: OpenedExport): Promise<ExportRecord> {
+async function recordOf(
+  store: ExportStore,
+  { manifest, manifestSha256 }: OpenedExport,
+): Promise<ExportRecord> {
   const { stream, firstPosition } = manifest
   const record = await store.findExport(manifestSha256, stream, firstPosition)
   if (record === null) {
@@ -102,7 +111,12 @@ class Comparison {
   readonly #amended: Set<string>
   #from: string
 
-  private constructor(store: ExportStore, record: ExportRecord, manifest: ExportManifest, amended: Set<string>) {
+  private constructor(
+    store: ExportStore,
+    record: ExportRecord,
+    manifest: ExportManifest,
+    amended: Set<string>,
+  ) {
     this.#store = store
     this.#record = record
     this.#lastFile = manifest.files.at(-1)

@@ -107,7 +107,12 @@ export interface ExportStore {
   /** Whether every transaction that may have a position up to that of the barrier has ended. */
   isDecided(barrier: ExportBarrier): Promise<boolean>
   /** What there is of a stream from a position on, up to the bound and no further than a position that is decided. */
-  exportRange(stream: string, firstPosition: string, decided: string, bound: ExportBound): Promise<ExportRange>
+  exportRange(
+    stream: string,
+    firstPosition: string,
+    decided: string,
+    bound: ExportBound,
+  ): Promise<ExportRange>
   /** The events of a stream from one position to another, in order. */
   exportItems(stream: string, from: string, to: string): Promise<readonly ExportItem[]>
   /** Those that took the place of events before the position, and are in no export yet. */
@@ -120,7 +125,12 @@ export interface ExportStore {
    */
   recordExport(exported: NewExport): Promise<ExportRecord>
   /** The first events of a part of its range that the database has and that are not among `known`. */
-  missingFromExport(exported: ExportRecord, from: string, to: string, known: readonly string[]): Promise<readonly string[]>
+  missingFromExport(
+    exported: ExportRecord,
+    from: string,
+    to: string,
+    known: readonly string[],
+  ): Promise<readonly string[]>
   /** The events of an export that took the place of another. */
   amendedOf(exportId: string): Promise<readonly string[]>
   /** Writes down that the files were found whole. Returns when, by the database's clock. */

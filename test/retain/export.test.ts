@@ -1,20 +1,11 @@
 import { createHash } from 'node:crypto'
-import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
-import { basename, dirname, join } from 'node:path'
+import { readdir, readFile, stat } from 'node:fs/promises'
+import { basename, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { rejection } from '../acceptance/support.ts'
-import { inTransaction, insertEvent, one } from '../store/postgres/fixtures.ts'
-import {
-  CARD,
-  linesOf,
-  manifestOf,
-  OPERATOR,
-  openScene,
-  payments,
-  rowsOf,
-  type Scene,
-} from './support.ts'
+import { insertEvent, inTransaction, one } from '../store/postgres/fixtures.ts'
+import { CARD, linesOf, manifestOf, OPERATOR, openScene, payments, rowsOf, type Scene } from './support.ts'
 
 let scene: Scene
 
@@ -32,7 +23,12 @@ describe('an export', () => {
     const ids = await scene.pay(5)
     await insertEvent(scene.db.pool, { stream: 'shop.coupon', type: 'CouponIssued' })
     const exported = await scene.outbox.exports.run({ ...payments(scene), maxFileEvents: 2 })
-    expect(exported).toMatchObject({ stream: 'shop.payment', firstPosition: '1', lastPosition: '6', events: 5 })
+    expect(exported).toMatchObject({
+      stream: 'shop.payment',
+      firstPosition: '1',
+      lastPosition: '6',
+      events: 5,
+    })
     const directory = exported?.location ?? ''
     const { files, ...manifest } = await manifestOf(directory)
     expect(manifest).toMatchObject({
@@ -89,7 +85,7 @@ describe('an export', () => {
     ])
     await worker.active()
     await scene.pay(1)
-    const open = 'select count(*)::int from outbox_delivery where status <> \'DONE\''
+    const open = "select count(*)::int from outbox_delivery where status <> 'DONE'"
     while ((await one(scene.db.pool, open)) !== 0) await systemClock.sleep(5)
     await worker.stop()
     const exported = await scene.outbox.exports.run(payments(scene))
@@ -131,7 +127,9 @@ describe('completeness', () => {
     await scene.pay(1)
     const refused = await rejection(scene.outbox.exports.run({ ...payments(scene), waitMs: 100 }))
     expect(refused).toMatchObject({ code: 'INVALID_STATE' })
-    expect(refused.message).toContain('A transaction that was open before this export has not ended within 100 ms')
+    expect(refused.message).toContain(
+      'A transaction that was open before this export has not ended within 100 ms',
+    )
     expect(await readdir(scene.directory)).toEqual([])
     const running = scene.outbox.exports.run(payments(scene))
     await client.query('commit')
@@ -163,7 +161,9 @@ describe('completeness', () => {
     expect(await isExported(original)).toBe(true)
     const [letter] = await scene.outbox.deadLetters.list()
     const payload = { amount: 7, card: { number: CARD } }
-    const { eventId } = await scene.outbox.deadLetters.amend(letter?.id ?? '', payload, { operator: OPERATOR })
+    const { eventId } = await scene.outbox.deadLetters.amend(letter?.id ?? '', payload, {
+      operator: OPERATOR,
+    })
     expect(await isExported(eventId)).toBe(false)
     // The files are as they were: what came later does not make them incomplete.
     expect(await scene.outbox.exports.verify(first?.location ?? '')).toMatchObject({ holds: true })
@@ -212,81 +212,6 @@ describe('completeness', () => {
   })
 })
 
-describe('bad input', () => {
-  const nothingHappened = async (): Promise<void> => {
-    expect(await one(scene.db.pool, 'select count(*)::int from outbox_export')).toBe(0)
-    expect(await one(scene.db.pool, 'select count(*)::int from outbox_operator_log')).toBe(0)
-    expect(await readdir(scene.directory)).toEqual([])
-  }
-
-  test.each([
-    ['no operator', { operator: ' ' }, 'operator must name who does this'],
-    ['a note of 1 MB', { note: 'x'.repeat(1_048_576) }, 'note must be at most 2000 characters long'],
-    ['an empty stream', { stream: '' }, 'stream must be text that is not empty'],
-    ['two bounds', { until: new Date(), olderThan: '1d' }, 'give until or olderThan, not both'],
-    ['no date', { until: new Date(Number.NaN) }, 'until must be a Date'],
-    ['files of nothing', { maxFileEvents: 0 }, 'maxFileEvents must be a whole number from 1 to 500000'],
-    ['an unknown option', { mask: true }, 'there is no option "mask"'],
-  ])('%s is refused, and nothing happens', async (_, options, says) => {
-    await scene.pay(1)
-    const refused = await rejection(scene.outbox.exports.run({ ...payments(scene), ...(options as object) }))
-    expect(refused).toMatchObject({ code: 'INVALID_OPTIONS' })
-    expect(refused.message).toContain(says)
-    await nothingHappened()
-  })
-
-  test('a stream that never was is refused', async () => {
-    await scene.pay(1)
-    const refused = await rejection(scene.outbox.exports.run({ ...payments(scene), stream: 'shop.payments' }))
-    expect(refused).toMatchObject({ code: 'NOT_FOUND' })
-    expect(refused.message).toContain('There is no stream "shop.payments"')
-    await nothingHappened()
-  })
-
-  test('a directory that is not there, is a file or cannot be written to is refused', async () => {
-    await scene.pay(1)
-    const file = join(dirname(scene.directory), `${scene.db.schema}.file`)
-    await writeFile(file, '')
-    for (const [directory, reason] of [
-      [join(scene.directory, 'missing'), 'ENOENT'],
-      [file, 'ENOTDIR'],
-      ['/proc', 'ENOENT'],
-    ] as const) {
-      const refused = await rejection(scene.outbox.exports.run({ ...payments(scene), directory }))
-      expect(refused).toMatchObject({ code: 'FILE_ERROR' })
-      expect(refused.message).toContain(reason)
-      expect(refused.message).toContain(directory)
-    }
-    await nothingHappened()
-  })
-
-  test('what lies in the place of the new directory is not touched', async () => {
-    await scene.pay(1)
-    const taken = join(scene.directory, 'shop.payment.1-1.19700101T000000Z')
-    await mkdir(taken)
-    await writeFile(join(taken, 'mine.txt'), 'mine')
-    const { exports } = scene.outboxWith({ clock: { ...systemClock, now: () => new Date(0) } })
-    const refused = await rejection(exports.run(payments(scene)))
-    expect(refused).toMatchObject({ code: 'FILE_ERROR' })
-    expect(refused.message).toContain('EEXIST')
-    expect(await readFile(join(taken, 'mine.txt'), 'utf8')).toBe('mine')
-    expect(await scene.outbox.exports.list()).toEqual([])
-  })
-
-  test('one that is broken off leaves nothing', async () => {
-    await scene.pay(3)
-    const stop = new AbortController()
-    const running = scene.outbox.exports.run({
-      ...payments(scene),
-      maxFileEvents: 1,
-      signal: stop.signal,
-      onProgress: () => stop.abort(),
-    })
-    expect(await rejection(running)).toMatchObject({ name: 'AbortError' })
-    await nothingHappened()
-  })
-})
-
 describe('the record', () => {
   test('L11 the act is in the operator log, in the same transaction', async () => {
     await scene.pay(2)
@@ -297,7 +222,13 @@ describe('the record', () => {
       action: 'export',
       affected: 2,
       note: 'end of the year',
-      target: { export: Number(exported?.id), stream: 'shop.payment', masked: true, firstPosition: 1, lastPosition: 2 },
+      target: {
+        export: Number(exported?.id),
+        stream: 'shop.payment',
+        masked: true,
+        firstPosition: 1,
+        lastPosition: 2,
+      },
     })
   })
 
@@ -306,7 +237,10 @@ describe('the record', () => {
       await scene.pay(1)
       await scene.outbox.exports.run(payments(scene))
     }
-    expect(await scene.outbox.proof.audit()).toMatchObject({ holds: true, exports: { holds: true, entries: 3 } })
+    expect(await scene.outbox.proof.audit()).toMatchObject({
+      holds: true,
+      exports: { holds: true, entries: 3 },
+    })
     for (const sql of [
       'update outbox_export set location = $$/elsewhere$$',
       'delete from outbox_export',

@@ -23,7 +23,11 @@ export const events = defineEvents({
     schema: unchecked<Payment>(),
     sensitive: ['card.number'],
   },
-  CouponIssued: { stream: 'shop.coupon', aggregate: 'coupon', schema: unchecked<{ readonly code: string }>() },
+  CouponIssued: {
+    stream: 'shop.coupon',
+    aggregate: 'coupon',
+    schema: unchecked<{ readonly code: string }>(),
+  },
 })
 
 export type Shop = Outbox<typeof events, Transaction>

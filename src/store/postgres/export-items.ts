@@ -2,8 +2,7 @@ import type { ExportItem } from '../export-store.ts'
 import { type PgPool, rawQuery, withClient } from './client.ts'
 import type { QuotedSchema } from './identifiers.ts'
 
-const COLUMNS =
-  'e.event_id, e.id, octet_length(e.payload::text) + octet_length(e.headers::text)'
+const COLUMNS = 'e.event_id, e.id, octet_length(e.payload::text) + octet_length(e.headers::text)'
 
 // Events have no index by position: a window of positions is found by the BRIN index that finds times too, which a
 // page of so many rows would not be.

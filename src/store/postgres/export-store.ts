@@ -94,9 +94,7 @@ export class PostgresExportStore implements ExportStore {
   }
 
   verifyExport(exported: ExportRecord, operator: string, note: string | null): Promise<Date> {
-    return this.#ask('exports.verify', () =>
-      verifyExport(this.#pool, this.#schema, exported, operator, note),
-    )
+    return this.#ask('exports.verify', () => verifyExport(this.#pool, this.#schema, exported, operator, note))
   }
 
   #ask<Result>(what: string, work: () => Promise<Result>): Promise<Result> {

@@ -1,13 +1,7 @@
 import type { ClaimedDelivery } from '../../delivery/delivery.ts'
 import type { NewEvent } from '../../event/event.ts'
 import { type Clock, systemClock } from '../../runtime/clock.ts'
-import {
-  isRecord,
-  methodsProblem,
-  recordProblem,
-  refuseProblems,
-  unknownOptionProblems,
-} from '../../runtime/option-checks.ts'
+import { refuseProblems } from '../../runtime/option-checks.ts'
 import type { MonitorStore } from '../alert-store.ts'
 import type {
   AmendRequest,
@@ -44,7 +38,7 @@ import { amendDeadLetter } from './amend-dead-letter.ts'
 import { beginRedrive, cancelRedrive, stepRedrive } from './apply-redrive.ts'
 import { assertInTransaction } from './assert-in-transaction.ts'
 import { blockedKeys } from './blocked-keys.ts'
-import { isPool, type PgPool } from './client.ts'
+import type { PgPool } from './client.ts'
 import { closeDeadLetter, type DeadLetterAct } from './close-dead-letter.ts'
 import { completeInTransaction } from './complete-in-transaction.ts'
 import { countDeadLetters } from './count-dead-letters.ts'
@@ -68,6 +62,7 @@ import { redriveProgress } from './redrive-progress.ts'
 import { retire } from './retire.ts'
 import { setPaused } from './set-paused.ts'
 import { siblingPool } from './sibling-pool.ts'
+import { storeProblems } from './store-problems.ts'
 import { subscriptionStatuses } from './subscription-statuses.ts'
 import { traceEvent } from './trace-event.ts'
 import { verify } from './verify.ts'
@@ -106,19 +101,6 @@ function bearLostConnections(pool: PgPool): void {
   if (borne.has(pool)) return
   borne.add(pool)
   pool.on?.('error', () => undefined)
-}
-
-function storeProblems(options: unknown): readonly (string | null)[] {
-  if (!isRecord(options)) return [recordProblem('the argument', options)]
-  // Its properties are none of ours: one line says more than "there is no option" for each of them.
-  if (options['pool'] === undefined && isPool(options)) {
-    return ['the argument is a pool, but must be an object that holds it: postgresStore({ pool })']
-  }
-  return [
-    ...unknownOptionProblems(options, ['pool', 'schema', 'clock']),
-    isPool(options['pool']) ? null : 'pool must be a pool of clients, such as new pg.Pool()',
-    methodsProblem('clock', options['clock'], ['now', 'monotonicMs', 'sleep']),
-  ]
 }
 
 /** It does one thing after the other, and keeps its turn meanwhile. */

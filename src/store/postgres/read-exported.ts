@@ -29,9 +29,7 @@ export async function readExported(
   schema: QuotedSchema,
   eventIds: readonly string[],
 ): Promise<readonly ExportedEvent[]> {
-  const rows = await withClient(pool, (client) =>
-    rawQuery(client, exportedSql(schema), [[...eventIds]]),
-  )
+  const rows = await withClient(pool, (client) => rawQuery(client, exportedSql(schema), [[...eventIds]]))
   return rows.map((row) => ({
     event: toEvent(row, 3, row[0] as string),
     payloadJson: row[11] as string,
@@ -44,10 +42,12 @@ export async function readExported(
 type PackedDelivery = readonly [string, DeliveryStatus, number, string | null]
 
 function toDeliveries(json: string): readonly ExportedDelivery[] {
-  return (JSON.parse(json) as readonly PackedDelivery[]).map(([subscription, status, attempts, processed]) => ({
-    subscription,
-    status,
-    attempts,
-    processedAt: processed === null ? null : dateOf(processed),
-  }))
+  return (JSON.parse(json) as readonly PackedDelivery[]).map(
+    ([subscription, status, attempts, processed]) => ({
+      subscription,
+      status,
+      attempts,
+      processedAt: processed === null ? null : dateOf(processed),
+    }),
+  )
 }
