@@ -134,35 +134,26 @@ function plainFilter(filter: DeadLetterFilter): JsonValue {
   return JSON.parse(JSON.stringify(filter)) as JsonValue
 }
 
-// Neither has a payload of its own: that of its dead letter says what in the message is a hidden value.
+// Neither has a payload of its own: that of its dead letter says what in the message is a hidden value. One that was
+// purged in this moment leaves nobody who could tell.
 async function maskedGroup(
   store: DeadLetterStore,
   masking: Masking,
   group: DeadLetterGroup,
 ): Promise<DeadLetterGroup> {
   const isOpen = group.eventTypes.every((type) => masking.hidden(type, 'dashboard')?.length === 0)
-  const pattern = isOpen ? group.pattern : await maskedText(store, masking, group.sampleId, group.pattern)
-  return { ...group, pattern }
+  const sample = isOpen ? null : await store.findDeadLetter(group.sampleId)
+  if (sample === null) return isOpen ? group : { ...group, pattern: '' }
+  const { errorMessage } = maskedLetter(sample, masking, 'dashboard')
+  // In the pattern a value would not be found again: its numbers are taken out.
+  return errorMessage === sample.errorMessage ? group : { ...group, pattern: errorMessage }
 }
 
 async function maskedKey(store: DeadLetterStore, masking: Masking, key: BlockedKey): Promise<BlockedKey> {
-  const isOpen = masking.hidden(key.eventType, 'dashboard')?.length === 0
-  const errorMessage = isOpen
-    ? key.errorMessage
-    : await maskedText(store, masking, key.deadLetterId, key.errorMessage)
+  if (masking.hidden(key.eventType, 'dashboard')?.length === 0) return key
+  const letter = await store.findDeadLetter(key.deadLetterId)
+  const errorMessage = letter === null ? '' : maskedLetter(letter, masking, 'dashboard').errorMessage
   return { ...key, errorMessage }
-}
-
-async function maskedText(
-  store: DeadLetterStore,
-  masking: Masking,
-  letterId: string,
-  text: string,
-): Promise<string> {
-  const letter = await store.findDeadLetter(letterId)
-  // Purged in this moment: nobody can tell any more what in the text is a value.
-  if (letter === null) return ''
-  return masking.text(text, { type: letter.eventType, payload: letter.payload }, 'dashboard')
 }
 
 async function inTurn<Item>(
