@@ -90,7 +90,7 @@ function notDecided(waitMs: number): CommitpostError {
 
 /** A new one for every export, so that no two are ever mixed: one that was broken off stays apart. */
 function directoryName(stream: string, first: string, last: string, now: Date): string {
-  const time = now.toISOString().replaceAll(/[-:]|\.\d+/g, '')
+  const time = now.toISOString().replaceAll(/[-:.]/g, '')
   // A stream that was published by hand may have any name.
   const plain = stream.replaceAll(/[^A-Za-z0-9._-]/g, (letter) => `%${letter.codePointAt(0)?.toString(16)}`)
   return `${plain.replace(/^\./, '%2e').slice(0, LONGEST_NAME)}.${first}-${last}.${time}`

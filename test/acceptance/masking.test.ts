@@ -45,7 +45,9 @@ async function everySink(sensitive: SensitiveOptions): Promise<Seen> {
         order: 'aggregate',
         on: {
           MemberJoined: ({ payload }) => {
-            throw new NonRetryableError(`no mailbox ${payload.email}, card ${payload.card.number}, ${payload.plan}`)
+            throw new NonRetryableError(
+              `no mailbox ${payload.email}, card ${payload.card.number}, ${payload.plan}`,
+            )
           },
         },
       }),
@@ -59,10 +61,7 @@ async function everySink(sensitive: SensitiveOptions): Promise<Seen> {
   return { ...(await readSinks(system, eventId)), log: JSON.stringify(lines), alert: JSON.stringify(alerts) }
 }
 
-async function readSinks(
-  { outbox }: System<Members>,
-  eventId: string,
-): Promise<Omit<Seen, 'log' | 'alert'>> {
+async function readSinks({ outbox }: System<Members>, eventId: string): Promise<Omit<Seen, 'log' | 'alert'>> {
   const directory = await mkdtemp(join(tmpdir(), 'commitpost-masking-'))
   try {
     const letters = []
@@ -105,7 +104,13 @@ describe('sensitive fields', () => {
   })
 
   test('U10 a full trail stays possible: a sink that must keep them gets them', async () => {
-    const seen = await everySink({ log: 'keep', alert: 'keep', dashboard: 'keep', export: 'keep', audit: 'keep' })
+    const seen = await everySink({
+      log: 'keep',
+      alert: 'keep',
+      dashboard: 'keep',
+      export: 'keep',
+      audit: 'keep',
+    })
     for (const [sink, text] of Object.entries(seen)) {
       expect(text, sink).toContain(EMAIL)
     }

@@ -65,7 +65,7 @@ describe('an export that cannot be made', () => {
   })
 
   test('what lies in the place of the new directory is not touched', async () => {
-    const taken = join(scene.directory, 'shop.payment.1-3.19700101T000000Z')
+    const taken = join(scene.directory, 'shop.payment.1-3.19700101T000000000Z')
     await mkdir(taken)
     await writeFile(join(taken, 'mine.txt'), 'mine')
     const { exports } = scene.outboxWith({ clock: { ...systemClock, now: () => new Date(0) } })
