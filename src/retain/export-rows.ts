@@ -3,10 +3,13 @@ import { CommitpostError } from '../runtime/errors.ts'
 import type { ExportedEvent, ExportItem, ExportRange, ExportStore } from '../store/export-store.ts'
 import type { ExportMasking } from './export-manifest.ts'
 
-/** Positions that are looked through at once. A stream that is rare among others gets larger windows. */
-const FEWEST_POSITIONS = 2_000n
-const MOST_POSITIONS = 50_000n
-const FEW_ITEMS = 500
+/**
+ * Positions that are looked through at once. Large, because each look reads the newest pages of the table once more, of
+ * which no index knows yet; what it finds is small, and read in smaller parts.
+ */
+const FEWEST_POSITIONS = 5_000n
+const MOST_POSITIONS = 100_000n
+const ENOUGH_ITEMS = 20_000
 
 /** What is read at once: so many events, or so many bytes of payload, whichever comes first. */
 const MOST_EVENTS = 500
@@ -33,7 +36,7 @@ export async function* exportRows(
     const items = await store.exportItems(stream, String(from), String(to))
     yield* readAll(store, items)
     from = to + 1n
-    window = items.length < FEW_ITEMS ? smaller(window * 2n, MOST_POSITIONS) : FEWEST_POSITIONS
+    if (items.length < ENOUGH_ITEMS) window = smaller(window * 2n, MOST_POSITIONS)
   }
 }
 
