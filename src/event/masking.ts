@@ -1,4 +1,11 @@
-import { isRecord, oneOfProblem, recordProblem, unknownOptionProblems } from '../runtime/option-checks.ts'
+import {
+  isRecord,
+  methodsProblem,
+  oneOfProblem,
+  recordProblem,
+  refuseProblems,
+  unknownOptionProblems,
+} from '../runtime/option-checks.ts'
 import type { Catalogue } from './catalogue.ts'
 import { SINKS, type Sink } from './definition.ts'
 import { sensitivePaths } from './event-spec.ts'
@@ -45,6 +52,11 @@ const NOTHING: readonly string[] = []
 
 /** Masks by what the catalogue calls sensitive and by the rule of each sink; everything, where there is no catalogue. */
 export function createMasking(catalogue: Catalogue | null, rules: SensitiveOptions = {}): Masking {
+  refuseProblems('createMasking', [
+    // Undefined is no catalogue either, but hardly what was meant.
+    catalogue === null ? null : methodsProblem('the catalogue', catalogue ?? null, ['find', 'findStored']),
+    ...sensitiveProblems(rules),
+  ])
   const keeps = (sink: Sink): boolean => rules[sink] === 'keep'
   const hidden: Masking['hidden'] = (type, sink) => {
     if (keeps(sink)) return NOTHING

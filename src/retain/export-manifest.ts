@@ -29,8 +29,6 @@ export interface ExportMasking {
   readonly masked: boolean
   /** The paths that are masked, by the stored type of the event. */
   readonly fields: Readonly<Record<string, readonly string[]>>
-  /** Types that the catalogue did not know: their payloads are masked whole. */
-  readonly unknownTypes: readonly string[]
 }
 
 /** What an export holds, as `manifest.json` says it. */

@@ -1,5 +1,6 @@
 import type { Masking } from '../event/masking.ts'
 import { CommitpostError } from '../runtime/errors.ts'
+import { shown } from '../runtime/option-checks.ts'
 import type { ExportedEvent, ExportItem, ExportRange, ExportStore } from '../store/export-store.ts'
 import type { ExportMasking } from './export-manifest.ts'
 
@@ -80,7 +81,7 @@ function removedMeanwhile(count: number): CommitpostError {
 /** Turns events into lines of NDJSON, and remembers what of them was masked. */
 export class RowWriter {
   readonly #masking: Masking | null
-  readonly #hidden = new Map<string, readonly string[] | null>()
+  readonly #hidden = new Map<string, readonly string[]>()
 
   /** Without a masking everything is written. */
   constructor(masking: Masking | null) {
@@ -103,22 +104,25 @@ export class RowWriter {
 
   /** What was masked so far. */
   get masked(): ExportMasking {
-    const all = [...this.#hidden].toSorted(([one], [other]) => (one < other ? -1 : 1))
-    return {
-      masked: this.#masking !== null,
-      fields: Object.fromEntries(all.filter((entry) => (entry[1] ?? []).length > 0)) as Record<
-        string,
-        readonly string[]
-      >,
-      unknownTypes: all.filter(([, paths]) => paths === null).map(([type]) => type),
-    }
+    const fields = [...this.#hidden]
+      .filter(([, paths]) => paths.length > 0)
+      .toSorted(([one], [other]) => (one < other ? -1 : 1))
+    return { masked: this.#masking !== null, fields: Object.fromEntries(fields) }
   }
 
   #payload({ event, payloadJson }: ExportedEvent): string {
     if (this.#masking === null) return payloadJson
     const paths = this.#hidden.get(event.type) ?? this.#masking.hidden(event.type, 'export')
+    // Masked whole it would be in the export and yet lost: once that is verified, retention may remove the event.
+    if (paths === null) throw unknownType(event)
     this.#hidden.set(event.type, paths)
-    if (paths?.length === 0) return payloadJson
-    return JSON.stringify(this.#masking.payload(event, 'export'))
+    return paths.length === 0 ? payloadJson : JSON.stringify(this.#masking.payload(event, 'export'))
   }
+}
+
+function unknownType({ type, eventId }: ExportedEvent['event']): CommitpostError {
+  const message =
+    `Event ${eventId} is of type ${shown(type)}, which is not in the catalogue, so nobody can tell what in its payload ` +
+    'is sensitive. Nothing was exported. Add the type to the catalogue, or reveal everything.'
+  return new CommitpostError('UNKNOWN_EVENT_TYPE', message)
 }

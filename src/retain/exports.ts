@@ -22,7 +22,8 @@ export interface Exports {
    * Writes what came after the last export of a stream to compressed NDJSON files in a new directory, with a manifest
    * of hashes, and records it with the operator's act. Null where there was nothing new.
    * @throws NotFoundError for a stream that never had an event; CommitpostError of code FILE_ERROR where it cannot be
-   * written, INVALID_STATE where an old transaction does not end, or where somebody else exports the same stream.
+   * written, INVALID_STATE where an old transaction does not end, or where somebody else exports the same stream,
+   * UNKNOWN_EVENT_TYPE where the catalogue cannot tell what is sensitive and nothing is revealed.
    */
   run(options: ExportRunOptions): Promise<ExportRecord | null>
   /** What was exported, newest first. */

@@ -27,6 +27,7 @@ function cli(...args: readonly string[]): ReturnType<typeof runCli> {
 }
 
 const OUT = ['--stream', 'shop.payment', '--directory', '.'] as const
+const ALL = '--reveal'
 const KIM = ['--operator', 'kim'] as const
 const CARD = '4111-1111-1111-1111'
 
@@ -61,9 +62,12 @@ async function writeConfig(): Promise<void> {
 
 test('U10 what is sensitive is in the files only if somebody asks for it by name', async () => {
   await writeConfig()
-  const whole = await linesOf(await exportedAs())
-  expect(whole.join('')).not.toContain(CARD)
-  expect(whole[0]).toContain('"payload":"***"')
+  await pay()
+  const blind = await cli('export', 'run', ...OUT, ...KIM)
+  expect(blind).toMatchObject({ code: 2, stdout: '' })
+  expect(blind.stderr).toContain(
+    'Give --config FILE, whose catalogue says what is sensitive and is masked, or --reveal',
+  )
   const masked = await linesOf(await exportedAs('--config', 'config.mjs'))
   expect(masked.join('')).not.toContain(CARD)
   expect(masked[0]).toContain('"payload":{"card":"***","amount":7}')
@@ -82,14 +86,14 @@ test('U10 what is sensitive is in the files only if somebody asks for it by name
 
 test('L6 L11 an export is run, listed and verified, in both languages', async () => {
   await pay()
-  const ran = await cli('export', 'run', ...OUT, ...KIM)
+  const ran = await cli('export', 'run', ...OUT, ...KIM, ALL)
   expect(ran.code).toBe(0)
   expect(ran.stdout).toMatch(
     /^Exported \d events of shop\.payment, positions \d+ to \d+\. Recorded for kim\.$/m,
   )
   const location = /^They are in (.*)$/m.exec(ran.stdout)?.[1] ?? ''
   expect(ran.stderr).toContain(`commitpost export verify ${location} --operator NAME`)
-  const again = await cli('export', 'run', ...OUT, ...KIM)
+  const again = await cli('export', 'run', ...OUT, ...KIM, ALL)
   expect(again).toMatchObject({ code: 0, stdout: '' })
   expect(again.stderr).toContain('There is nothing new to export of shop.payment: nothing was written.')
   expect((await cli('export', 'list')).stdout).toMatch(/ kim +not yet +\S/)
@@ -106,7 +110,7 @@ test('L6 L11 an export is run, listed and verified, in both languages', async ()
 })
 
 test('L11 one that does not hold ends with 3, without a database too, and says what is wrong', async () => {
-  const location = await exportedAs()
+  const location = await exportedAs(ALL)
   const alone = (...args: readonly string[]): ReturnType<typeof runCli> =>
     runCli(['export', 'verify', ...args], { cwd: directory })
   const held = await alone(location)
@@ -137,7 +141,7 @@ test.each([
 ])('export run %j is refused, and nothing changes', async (args, code, says) => {
   await pay()
   const before = await readdir(directory)
-  const refused = await cli('export', 'run', ...args)
+  const refused = await cli('export', 'run', ...args, ALL)
   expect(refused).toMatchObject({ code, stdout: '' })
   expect(refused.stderr).toContain(says)
   expect(await readdir(directory)).toEqual(before)

@@ -6,7 +6,7 @@ import { createExports } from '../../src/retain/exports.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { postgresStore } from '../../src/store/postgres/postgres-store.ts'
 import { rejection } from '../acceptance/support.ts'
-import { one } from '../store/postgres/fixtures.ts'
+import { insertEvent, one } from '../store/postgres/fixtures.ts'
 import { events, openScene, payments, type Scene } from './support.ts'
 
 let scene: Scene
@@ -41,6 +41,15 @@ describe('an export that cannot be made', () => {
     await nothingHappened()
   })
 
+  test('a type that the catalogue does not know is refused: masked whole it would be lost', async () => {
+    const stranger = await insertEvent(scene.db.pool, { stream: 'shop.stray', type: 'Unheard' })
+    const stray = { ...payments(scene), stream: 'shop.stray' }
+    const refused = await rejection(scene.outbox.exports.run(stray))
+    expect(refused).toMatchObject({ code: 'UNKNOWN_EVENT_TYPE' })
+    expect(refused.message).toContain(`Event ${stranger} is of type "Unheard", which is not in the catalogue`)
+    await nothingHappened()
+  })
+
   test('a stream that never was is refused', async () => {
     const refused = await rejection(scene.outbox.exports.run({ ...payments(scene), stream: 'shop.payments' }))
     expect(refused).toMatchObject({ code: 'NOT_FOUND' })
@@ -65,7 +74,7 @@ describe('an export that cannot be made', () => {
   })
 
   test('what lies in the place of the new directory is not touched', async () => {
-    const taken = join(scene.directory, 'shop.payment.1-3.19700101T000000000Z')
+    const taken = join(scene.directory, 'shop.payment.1-4.19700101T000000000Z')
     await mkdir(taken)
     await writeFile(join(taken, 'mine.txt'), 'mine')
     const { exports } = scene.outboxWith({ clock: { ...systemClock, now: () => new Date(0) } })

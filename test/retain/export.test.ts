@@ -37,7 +37,7 @@ describe('an export', () => {
       events: 5,
       late: 0,
       previousManifestSha256: null,
-      masking: { masked: true, fields: { PaymentTaken: ['card.number'] }, unknownTypes: [] },
+      masking: { masked: true, fields: { PaymentTaken: ['card.number'] } },
     })
     expect(files.map((file) => file.events)).toEqual([2, 2, 1])
     for (const file of files) {

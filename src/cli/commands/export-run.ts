@@ -20,8 +20,8 @@ export const exportRunCommand: Command = defineCommand({
     ko: '스트림의 새 이벤트를 해시 매니페스트와 함께 압축 파일로 내보냅니다',
   },
   details: {
-    en: 'It goes on where the last export of the stream ended, in a new directory of its own. Fields that the catalogue calls\nsensitive are masked; without --config all payloads are.',
-    ko: '그 스트림의 마지막 내보내기 다음부터 새 디렉터리에 씁니다. 카탈로그에서 민감하다고 한 필드를 가리며,\n--config가 없으면 페이로드를 모두 가립니다.',
+    en: 'It goes on where the last export of the stream ended, in a new directory of its own. Fields that the catalogue calls\nsensitive are masked, so --config says which; --reveal exports everything.',
+    ko: '그 스트림의 마지막 내보내기 다음부터 새 디렉터리에 씁니다. --config의 카탈로그에서 민감하다고 한 필드를\n가리며, --reveal은 모두 내보냅니다.',
   },
   operands: {},
   options: {
@@ -64,6 +64,9 @@ export const exportRunCommand: Command = defineCommand({
     if (until !== undefined && olderThan !== undefined) {
       throw usageError([messages.exports.notBoth], 'export run')
     }
+    if (values.config === undefined && !reveal) {
+      throw usageError([messages.exports.needsCatalogue], 'export run')
+    }
     const known = await loadCatalogue(values.config, invocation)
     return withReadyDatabase(invocation, async (database) => {
       const signal = process.untilInterrupted()
@@ -88,7 +91,6 @@ export const exportRunCommand: Command = defineCommand({
       }
       if (globals.json) terminal.printJson({ action: 'export', exported })
       else printExported(exported, values.stream, invocation)
-      if (exported?.masked === true && known === undefined) terminal.note(messages.exports.maskedWhole)
       return 0
     })
   },

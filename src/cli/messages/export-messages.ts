@@ -7,8 +7,7 @@ export interface ExportMessages {
   readonly location: (directory: string) => string
   readonly whatNext: (directory: string) => string
   readonly nothing: (stream: string) => string
-  /** Told where there is no catalogue, so that nothing of payloads is in the files. */
-  readonly maskedWhole: string
+  readonly needsCatalogue: string
   readonly notBoth: string
   readonly interrupted: string
   readonly none: string
@@ -35,8 +34,8 @@ export const exportEn: ExportMessages = {
   location: (directory) => `They are in ${directory}`,
   whatNext: (directory) => `Verify it: commitpost export verify ${directory} --operator NAME`,
   nothing: (stream) => `There is nothing new to export of ${stream}: nothing was written.`,
-  maskedWhole:
-    'Nothing of payloads is in the files: without --config FILE nobody can tell what in them is sensitive. --reveal exports all of it, and that is recorded.',
+  needsCatalogue:
+    'Give --config FILE, whose catalogue says what is sensitive and is masked, or --reveal to export all of it, which is recorded.',
   notBoth: 'Give --until or --older-than, not both.',
   interrupted: 'Broken off: nothing was recorded, and what was written has been removed.',
   none: 'Nothing has been exported.',
@@ -84,8 +83,8 @@ export const exportKo: ExportMessages = {
   location: (directory) => `위치: ${directory}`,
   whatNext: (directory) => `검증: commitpost export verify ${directory} --operator NAME`,
   nothing: (stream) => `${stream}에서 새로 내보낼 것이 없습니다. 아무것도 쓰지 않았습니다.`,
-  maskedWhole:
-    '페이로드를 모두 가렸습니다. --config FILE이 없으면 무엇이 민감한지 알 수 없습니다. --reveal을 주면 모두 내보내고 기록합니다.',
+  needsCatalogue:
+    '민감한 필드를 알 수 있도록 --config FILE을 지정하거나, 모두 내보내려면 --reveal을 지정하십시오(기록됩니다).',
   notBoth: '--until과 --older-than 중 하나만 지정하십시오.',
   interrupted: '중단했습니다. 아무것도 기록하지 않았고 쓴 파일은 지웠습니다.',
   none: '내보낸 것이 없습니다.',
