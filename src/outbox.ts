@@ -171,16 +171,7 @@ export function createOutbox<C extends Catalogue, Tx>(options: OutboxOptions<C, 
   return {
     ...bus,
     events,
-    masking: parts.masking,
-    deadLetters: createDeadLetters(store, {
-      catalogue: events,
-      masking: parts.masking,
-      ids: parts.ids,
-      maxPayloadBytes: options.maxPayloadBytes,
-    }),
-    redrive: createRedrive(store, clock),
-    exports: createExports({ store: store.openExports(), masking: parts.masking, clock }),
-    proof: createProof(store, () => events.events.map(({ storedAs }) => storedAs), parts.masking),
+    ...careOf(parts, options.maxPayloadBytes),
     inTransaction: (pool, work, given = {}) => inTransaction(pool, work, wakingAfterCommit(given, bell)),
     wake: () => bell.ring(),
     subscription: (name, given) => {
@@ -209,6 +200,20 @@ export function createOutbox<C extends Catalogue, Tx>(options: OutboxOptions<C, 
       return moveKeyAside(store, clock, name, key, act)
     },
     status: () => store.subscriptionStatuses(),
+  }
+}
+
+/** What people do with what is in the tables, and what they are shown of it. */
+function careOf<C extends Catalogue, Tx>(
+  { store, events, masking, ids, clock }: OutboxParts<C, Tx>,
+  maxPayloadBytes: number | undefined,
+): Pick<Outbox<C, Tx>, 'masking' | 'deadLetters' | 'redrive' | 'exports' | 'proof'> {
+  return {
+    masking,
+    deadLetters: createDeadLetters(store, { catalogue: events, masking, ids, maxPayloadBytes }),
+    redrive: createRedrive(store, clock),
+    exports: createExports({ store: store.openExports(), masking, clock }),
+    proof: createProof(store, () => events.events.map(({ storedAs }) => storedAs), masking),
   }
 }
 

@@ -96,9 +96,9 @@ function reportOf(judged: ReturnType<typeof examine>): DoctorReport {
 
 async function whyReport(store: ProofStore, masking: Masking, eventId: string): Promise<WhyReport> {
   const { event, payload, subscriptions, letters, waitsFor } = await store.traceEvent(eventId)
-  const shown = { type: event?.eventType ?? '', payload }
+  const about = { type: event?.eventType ?? '', payload }
   const reasons = subscriptions.map((trace) => {
-    const reason = masked(reasonOf(trace, waitsFor), shown, masking)
+    const reason = masked(reasonOf(trace, waitsFor), about, masking)
     return {
       subscription: trace.subscription,
       reason,

@@ -134,7 +134,6 @@ describe('dlq export', () => {
     const refused = await cli('dlq', 'show', id, '--reveal')
     expect(refused).toMatchObject({ code: 2, stdout: '' })
     expect(refused.stderr).toContain('--reveal needs --operator NAME')
-    expect(await rows(`select 1 from ${database.schema}.outbox_operator_log`)).toEqual([])
     const asked = ['--reveal', '--operator', 'kim', '--note', 'a complaint'] as const
     expect(await json('dlq', 'show', id, ...asked)).toMatchObject({ payload: hostilePayload })
     expect(
@@ -157,8 +156,7 @@ describe('dlq export', () => {
       'config.mjs',
     )
     expect(listed.deadLetters[0]?.errorMessage).toBe('said: ***')
-    const grouped = await json<{ groups: { pattern: string }[] }>('dlq', 'group', '--config', 'config.mjs')
-    expect(JSON.stringify(grouped)).not.toContain('한글')
+    expect(JSON.stringify(await json('dlq', 'group', '--config', 'config.mjs'))).not.toContain('한글')
   })
 
   test('D3 writes a line of JSON for each, without passwords', async () => {

@@ -64,7 +64,7 @@ function run(stage: Stage, { outbox }: Process): Promise<ExportRecord | null> {
 async function inspectExports(stage: Stage, exports: Exports): Promise<readonly string[]> {
   const recorded = await exports.list()
   const exported = (await Promise.all(recorded.map(({ location }) => rowsOf(location)))).flat()
-  const ids = exported.map((row) => row['eventId']).toSorted()
+  const ids = exported.map((row) => String(row['eventId'])).toSorted()
   const owed = stage.owed.map(({ eventId }) => eventId).toSorted()
   const problems = ids.join() === owed.join() ? [] : [`exported ${ids.length} of ${owed.length} events`]
   for (const name of await readdir(directoryOf(stage))) {
