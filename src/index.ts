@@ -26,7 +26,8 @@ export {
   type WorkerConfigSource,
 } from './cli/worker-config.ts'
 export type { ApplyAct } from './dead-letter/apply-plan.ts'
-export type { DeadLetters, OperatorAct, PurgeOptions } from './dead-letter/dead-letters.ts'
+export type { DeadLetters, PurgeOptions } from './dead-letter/dead-letters.ts'
+export type { DeadLetterView, ReadDeadLetters } from './dead-letter/read-letters.ts'
 export type { Redrive } from './dead-letter/redrive.ts'
 export type { ClaimedDelivery, DeliveryFailure, DeliveryStatus, Lease } from './delivery/delivery.ts'
 export { FAILURE_MEANINGS, type OwnFailureCode } from './delivery/failure.ts'
@@ -69,6 +70,13 @@ export {
 export { type EventProblem, InvalidEventError, UnreadablePayloadError } from './event/errors.ts'
 export type { EventHeaders, JsonObject, JsonValue, NewEvent, OutboxEvent } from './event/event.ts'
 export { maskEvent, maskPayload } from './event/mask-payload.ts'
+export {
+  createMasking,
+  type MaskedEvent,
+  type Masking,
+  type SensitiveOptions,
+  type SensitiveRule,
+} from './event/masking.ts'
 export type { EventKind, NameRule } from './event/names.ts'
 export { type StandardSchemaV1, unchecked } from './event/standard-schema.ts'
 export type { DoctorOptions } from './inspect/doctor-options.ts'
@@ -96,6 +104,10 @@ export {
   type PooledTransaction,
   type TransactionPool,
 } from './publish/in-transaction.ts'
+export type { ExportFile, ExportManifest, ExportMasking } from './retain/export-manifest.ts'
+export type { ExportProgress, ExportRunOptions } from './retain/export-options.ts'
+export type { ExportProblem, ExportProblemKind, ExportReport } from './retain/export-report.ts'
+export { type Exports, verifyExportFiles } from './retain/exports.ts'
 export { type Clock, systemClock } from './runtime/clock.ts'
 export type { Duration } from './runtime/duration.ts'
 export {
@@ -118,6 +130,7 @@ export {
 } from './runtime/errors.ts'
 export type { Ids } from './runtime/ids.ts'
 export type { Language } from './runtime/language.ts'
+export type { OperatorAct } from './runtime/operator-act.ts'
 export type { Random } from './runtime/random.ts'
 export { type Backoff, exponential, fixed, schedule } from './settle/backoff.ts'
 export { createClassify, type ErrorClassifier } from './settle/classify.ts'
@@ -140,6 +153,7 @@ export {
   type DeadLetterQuery,
   type DeadLetterReason,
 } from './store/dead-letter-store.ts'
+export type { ExportQuery, ExportRecord, ExportStore } from './store/export-store.ts'
 export type {
   BacklogGauge,
   DeadLetterGauge,
@@ -153,6 +167,7 @@ export type { SubscriptionStatus } from './store/inspect-store.ts'
 export type {
   AuditReport,
   BrokenLink,
+  ChainReport,
   ProofExceptions,
   SubscriptionProof,
   VerifyReport,

@@ -1,16 +1,12 @@
 import { type AlertOptions, alertProblems } from './alert/alert-options.ts'
 import type { Monitor } from './alert/monitor.ts'
-import {
-  actProblems,
-  createDeadLetters,
-  type DeadLetters,
-  type OperatorAct,
-} from './dead-letter/dead-letters.ts'
+import { createDeadLetters, type DeadLetters } from './dead-letter/dead-letters.ts'
 import { moveKeyAside } from './dead-letter/move-aside.ts'
 import { createRedrive, type Redrive } from './dead-letter/redrive.ts'
 import { keyProblem } from './dead-letter/redrive-problems.ts'
 import type { Catalogue } from './event/catalogue.ts'
 import type { EventHeaders } from './event/event.ts'
+import { createMasking, type Masking, type SensitiveOptions, sensitiveProblems } from './event/masking.ts'
 import { createProof, type Proof } from './inspect/proof.ts'
 import { LOGGER_METHODS, type Logger, silentLogger } from './observe/logger.ts'
 import type { Meter } from './observe/meter.ts'
@@ -24,8 +20,10 @@ import {
 } from './publish/in-transaction.ts'
 import { createObservedBus } from './publish/observed-bus.ts'
 import { publisherProblems } from './publish/publisher.ts'
+import { createExports, type Exports } from './retain/exports.ts'
 import { type Clock, systemClock } from './runtime/clock.ts'
 import { type Ids, systemIds } from './runtime/ids.ts'
+import { actProblems, type OperatorAct } from './runtime/operator-act.ts'
 import {
   booleanProblem,
   functionProblem,
@@ -77,6 +75,12 @@ export interface OutboxOptions<C extends Catalogue, Tx> {
   readonly notify?: boolean
   /** Headers for every event published from here, such as the current trace. */
   readonly ambientHeaders?: () => EventHeaders
+  /**
+   * What becomes of the fields that the catalogue calls `sensitive`, by where they would go: `'mask'`, or `'keep'` where
+   * a full trail must be kept, as in `{ audit: 'keep' }`.
+   * @default masked everywhere
+   */
+  readonly sensitive?: SensitiveOptions
   /** Counts what is published and what workers do: `prometheusMetrics({ store, events })`. */
   readonly metrics?: Meter
   /** Carries traces from publishers to handlers: `openTelemetry()` of `commitpost/otel`. */
@@ -107,12 +111,16 @@ export interface RetireAct extends OperatorAct {
 export interface Outbox<C extends Catalogue, Tx> extends EventBus<C, Tx> {
   /** The catalogue it was made with. */
   readonly events: C
+  /** What it shows of payloads, by where that goes: for sinks of your own. */
+  readonly masking: Masking
   /** What a person does with events that failed for good. */
   readonly deadLetters: DeadLetters
   /** Delivers many of them again: plan, then apply. */
   readonly redrive: Redrive
   /** The proof that nothing is lost: verify, doctor, why, and the audit of the operator log. */
   readonly proof: Proof
+  /** Cold exports: streams as files that can be checked years later. */
+  readonly exports: Exports
   /** Runs the work between BEGIN and COMMIT on a client of the pool, and wakes the workers after the commit. */
   inTransaction<Pool extends TransactionPool, Result>(
     pool: Pool,
@@ -163,13 +171,7 @@ export function createOutbox<C extends Catalogue, Tx>(options: OutboxOptions<C, 
   return {
     ...bus,
     events,
-    deadLetters: createDeadLetters(store, {
-      catalogue: events,
-      ids: parts.ids,
-      maxPayloadBytes: options.maxPayloadBytes,
-    }),
-    redrive: createRedrive(store, clock),
-    proof: createProof(store, () => events.events.map(({ storedAs }) => storedAs)),
+    ...careOf(parts, options.maxPayloadBytes),
     inTransaction: (pool, work, given = {}) => inTransaction(pool, work, wakingAfterCommit(given, bell)),
     wake: () => bell.ring(),
     subscription: (name, given) => {
@@ -201,6 +203,20 @@ export function createOutbox<C extends Catalogue, Tx>(options: OutboxOptions<C, 
   }
 }
 
+/** What people do with what is in the tables, and what they are shown of it. */
+function careOf<C extends Catalogue, Tx>(
+  { store, events, masking, ids, clock }: OutboxParts<C, Tx>,
+  maxPayloadBytes: number | undefined,
+): Pick<Outbox<C, Tx>, 'masking' | 'deadLetters' | 'redrive' | 'exports' | 'proof'> {
+  return {
+    masking,
+    deadLetters: createDeadLetters(store, { catalogue: events, masking, ids, maxPayloadBytes }),
+    redrive: createRedrive(store, clock),
+    exports: createExports({ store: store.openExports(), masking, clock }),
+    proof: createProof(store, () => events.events.map(({ storedAs }) => storedAs), masking),
+  }
+}
+
 // A text that no column can hold is the name of nothing.
 function nameProblems(name: unknown): readonly (string | null)[] {
   const hasNul = typeof name === 'string' && name.includes('\0')
@@ -216,6 +232,7 @@ function resolveOutboxOptions<C extends Catalogue, Tx>(options: OutboxOptions<C,
   return {
     store: options.store,
     events: options.events,
+    masking: createMasking(options.events, options.sensitive),
     logger: options.logger ?? silentLogger,
     metrics: options.metrics,
     tracing: options.tracing,
@@ -232,6 +249,7 @@ const OPTION_NAMES: readonly (keyof OutboxOptions<Catalogue, unknown>)[] = [
   'maxPayloadBytes',
   'notify',
   'ambientHeaders',
+  'sensitive',
   'metrics',
   'tracing',
   'clock',
@@ -254,6 +272,7 @@ function outboxProblems(options: unknown): readonly (string | null)[] {
     methodsProblem('logger', options['logger'], LOGGER_METHODS),
     methodsProblem('metrics', options['metrics'], ['observer', 'published']),
     tracingProblem(options['tracing']),
+    ...sensitiveProblems(options['sensitive']),
     methodsProblem('clock', options['clock'], ['now', 'monotonicMs', 'sleep']),
     functionProblem('random', options['random']),
     ...publisherProblems(options),

@@ -1,4 +1,4 @@
-import type { Catalogue } from '../event/catalogue.ts'
+import type { Masking } from '../event/masking.ts'
 import { traceIdOf } from '../event/trace-context.ts'
 import { type Formats, formatsIn } from '../runtime/formats.ts'
 import { storableText } from '../runtime/text.ts'
@@ -13,8 +13,8 @@ import { textsIn } from './texts-in.ts'
 /** What alerts are made of. */
 export interface ComposerParts {
   readonly options: Pick<ResolvedAlertOptions, 'language' | 'source' | 'rules'>
-  /** Null where it is not known: then no value of a payload is shown in an error. */
-  readonly catalogue: Catalogue | null
+  /** What of an event may be quoted in an error. */
+  readonly masking: Masking
   newId(): string
 }
 
@@ -200,7 +200,7 @@ export class AlertComposer {
 
   #letter(letter: UntoldLetter, at: Date): Alert {
     const { id, subscription, eventId, stream, eventType, aggregateType, aggregateId } = letter
-    const error = shownError(letter, this.#parts.catalogue)
+    const error = shownError(letter, this.#parts.masking)
     const traceId = traceIdOf(letter.headers)
     const identity = { subscription, traceId, eventId, stream, eventType, aggregateType, aggregateId }
     const errorCode = this.#name(letter.errorCode)

@@ -1,4 +1,4 @@
-import type { Catalogue } from '../event/catalogue.ts'
+import type { Masking } from '../event/masking.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { CommitpostError } from '../runtime/errors.ts'
 import type { Ids } from '../runtime/ids.ts'
@@ -33,7 +33,7 @@ export interface MonitorParts {
   openStore(): MonitorStore
   readonly holder: string
   readonly options: ResolvedAlertOptions
-  readonly catalogue: Catalogue | null
+  readonly masking: Masking
   readonly clock: Clock
   readonly random: Random
   readonly ids: Ids
@@ -72,7 +72,7 @@ class OutboxMonitor implements PokedMonitor {
 
   constructor(parts: MonitorParts) {
     this.#parts = parts
-    const { options, clock, random, ids, catalogue } = parts
+    const { options, clock, random, ids, masking } = parts
     this.#store = parts.openStore()
     this.#outage = new Outage({ random, onBegin: (error) => parts.onFailure('monitor', error) })
     this.#senders = options.routes.map(({ sink, rules }, n) => ({
@@ -91,7 +91,7 @@ class OutboxMonitor implements PokedMonitor {
     this.#look = {
       store: this.#store,
       options,
-      composer: new AlertComposer({ options, catalogue, newId: () => ids.eventId() }),
+      composer: new AlertComposer({ options, masking, newId: () => ids.eventId() }),
     }
   }
 

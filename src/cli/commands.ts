@@ -11,6 +11,9 @@ import { dlqResolveCommand } from './commands/dlq-resolve.ts'
 import { dlqRetryCommand } from './commands/dlq-retry.ts'
 import { dlqShowCommand } from './commands/dlq-show.ts'
 import { doctorCommand } from './commands/doctor.ts'
+import { exportListCommand } from './commands/export-list.ts'
+import { exportRunCommand } from './commands/export-run.ts'
+import { exportVerifyCommand } from './commands/export-verify.ts'
 import { metricsCommand } from './commands/metrics.ts'
 import { migrateSqlCommand } from './commands/migrate-sql.ts'
 import { migrateStatusCommand } from './commands/migrate-status.ts'
@@ -59,6 +62,9 @@ export const COMMANDS: readonly Command[] = [
   redriveStatusCommand,
   redriveCancelCommand,
   moveAsideCommand,
+  exportRunCommand,
+  exportListCommand,
+  exportVerifyCommand,
   pauseCommand,
   resumeCommand,
   retireCommand,

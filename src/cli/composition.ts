@@ -2,7 +2,9 @@ import { readFile } from 'node:fs/promises'
 import { createDeadLetters } from '../dead-letter/dead-letters.ts'
 import { moveKeyAside } from '../dead-letter/move-aside.ts'
 import { createRedrive } from '../dead-letter/redrive.ts'
+import { createMasking } from '../event/masking.ts'
 import { createProof } from '../inspect/proof.ts'
+import { createExports } from '../retain/exports.ts'
 import { systemClock } from '../runtime/clock.ts'
 import { SchemaMissingError, SchemaVersionError } from '../runtime/errors.ts'
 import { migrateUp } from '../store/postgres/migrate.ts'
@@ -29,13 +31,20 @@ async function openDatabase({ url, schema }: DatabaseTarget): Promise<Database> 
   const compareMigrations: Database['compareMigrations'] = () => migrationStatus(pool, { schema })
   return {
     deadLetters: createDeadLetters(store),
-    deadLettersBy: (catalogue) => createDeadLetters(store, { catalogue }),
+    deadLettersBy: (known) => createDeadLetters(store, known),
+    exportsBy: (known) =>
+      createExports({
+        store: store.openExports(),
+        masking: known?.masking ?? createMasking(null),
+        clock: systemClock,
+      }),
     redrive: createRedrive(store, systemClock),
     subscriptions: store,
     moveAside: (subscription, key, act) => moveKeyAside(store, systemClock, subscription, key, act),
     figures,
     gauges: store,
     proof: createProof(store, () => null),
+    proofBy: (known) => createProof(store, () => null, known?.masking),
     migrateUp: () => migrateUp(pool, { schema }),
     compareMigrations,
     assertReady: async () => {

@@ -1,7 +1,7 @@
 import { redact } from '../runtime/redact.ts'
 import type { DeadLetter } from '../store/dead-letter-store.ts'
 
-/** A dead letter to be shown: what handlers threw may hold a connection string. The payload is left as it is. */
+/** A dead letter to be shown: what handlers threw may hold a connection string, whatever else was masked before. */
 export function redactedLetter(letter: DeadLetter): DeadLetter {
   return {
     ...letter,

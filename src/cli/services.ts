@@ -1,7 +1,10 @@
-import type { DeadLetters, OperatorAct } from '../dead-letter/dead-letters.ts'
+import type { DeadLetters } from '../dead-letter/dead-letters.ts'
 import type { Redrive } from '../dead-letter/redrive.ts'
 import type { Catalogue } from '../event/catalogue.ts'
+import type { Masking } from '../event/masking.ts'
 import type { Proof } from '../inspect/proof.ts'
+import type { Exports } from '../retain/exports.ts'
+import type { OperatorAct } from '../runtime/operator-act.ts'
 import type { AlertStore } from '../store/alert-store.ts'
 import type { GaugeStore } from '../store/gauge-store.ts'
 import type { MovedAside } from '../store/redrive-store.ts'
@@ -37,6 +40,12 @@ export interface MigrationComparison {
   readonly state: 'missing' | 'current' | 'behind' | 'ahead'
 }
 
+/** What a config says about events. */
+export interface KnownCatalogue {
+  readonly catalogue: Catalogue
+  readonly masking: Masking
+}
+
 /** What commands read of subscriptions and do to them. */
 export type SubscriptionOperations = Pick<
   OutboxStore<never>,
@@ -46,8 +55,10 @@ export type SubscriptionOperations = Pick<
 /** An open database, as commands see it. */
 export interface Database extends AsyncDisposable {
   readonly deadLetters: DeadLetters
-  /** The same with a catalogue, which checks and masks payloads; without one where there is none. */
-  deadLettersBy(catalogue: Catalogue | undefined): DeadLetters
+  /** The same with a catalogue, which checks payloads and says what of them is shown; without one where there is none. */
+  deadLettersBy(known: KnownCatalogue | undefined): DeadLetters
+  /** Cold exports. Without a catalogue payloads are masked whole. */
+  exportsBy(known: KnownCatalogue | undefined): Exports
   readonly redrive: Redrive
   readonly subscriptions: SubscriptionOperations
   /** Frees a blocked key of an ordered subscription: what waits on it becomes dead letters. */
@@ -55,6 +66,8 @@ export interface Database extends AsyncDisposable {
   readonly figures: Pick<AlertStore, 'readFigures' | 'readOpenLetters'>
   readonly gauges: GaugeStore
   readonly proof: Proof
+  /** The same with a catalogue: errors may quote what it does not hide. */
+  proofBy(known: KnownCatalogue | undefined): Proof
   migrateUp(): Promise<MigrationReport>
   compareMigrations(): Promise<MigrationComparison>
   /** @throws SchemaMissingError or SchemaVersionError when the tables are missing or of another version. */

@@ -1,36 +1,14 @@
 import type { Catalogue } from '../event/catalogue.ts'
 import { DEFAULT_MAX_PAYLOAD_BYTES } from '../event/encode-payload.ts'
+import { createMasking, type Masking } from '../event/masking.ts'
 import { type Duration, durationProblem, parseDuration } from '../runtime/duration.ts'
-import { NotFoundError } from '../runtime/errors.ts'
 import { type Ids, systemIds } from '../runtime/ids.ts'
-import {
-  isRecord,
-  recordProblem,
-  refuseProblems,
-  shown,
-  unknownOptionProblems,
-} from '../runtime/option-checks.ts'
-import { LONGEST_ERROR_TEXT } from '../runtime/text.ts'
-import type {
-  BlockedKey,
-  BlockedKeyQuery,
-  DeadLetter,
-  DeadLetterFilter,
-  DeadLetterGroup,
-  DeadLetterGroupQuery,
-  DeadLetterQuery,
-  DeadLetterStore,
-} from '../store/dead-letter-store.ts'
+import { actProblems, type OperatorAct } from '../runtime/operator-act.ts'
+import { isRecord, recordProblem, refuseProblems, unknownOptionProblems } from '../runtime/option-checks.ts'
+import type { DeadLetterStore } from '../store/dead-letter-store.ts'
 import { amendedPayload } from './amend.ts'
-import { exportDeadLetters } from './export.ts'
-import { blockedProblems, filterProblems, idProblems, storedTextProblem } from './query-problems.ts'
-
-/** Who acts, and why. Both are kept with the act. */
-export interface OperatorAct {
-  readonly operator: string
-  /** At most 2,000 characters. */
-  readonly note?: string
-}
+import { idProblems, storedTextProblem } from './query-problems.ts'
+import { findLetter, type ReadDeadLetters, readDeadLetters } from './read-letters.ts'
 
 /** Which resolved dead letters are removed. */
 export interface PurgeOptions {
@@ -41,18 +19,7 @@ export interface PurgeOptions {
 }
 
 /** What a person does with dead letters. */
-export interface DeadLetters {
-  /** Newest first, those that wait for a person unless asked otherwise. */
-  list(query?: DeadLetterQuery): Promise<readonly DeadLetter[]>
-  count(filter?: DeadLetterFilter): Promise<number>
-  /** What is wrong with how many: dead letters by what their errors have in common, the largest groups first. */
-  group(query?: DeadLetterGroupQuery): Promise<readonly DeadLetterGroup[]>
-  /** @throws NotFoundError when there is none with this id. */
-  show(id: string): Promise<DeadLetter>
-  /** All of them, newest first, read page by page. Fields that the catalogue hides from exports are masked. */
-  export(filter?: DeadLetterFilter): AsyncIterable<DeadLetter>
-  /** The keys of ordered subscriptions whose events wait for a decision, longest first. */
-  blocked(query?: BlockedKeyQuery): Promise<readonly BlockedKey[]>
+export interface DeadLetters extends ReadDeadLetters {
   /** Sends it on its way again, with all its attempts. Dying again makes a new dead letter. */
   retry(id: string, act: OperatorAct): Promise<void>
   /** Settles it by hand: it stays dead, and what waits behind it on its ordering key goes on. */
@@ -71,10 +38,12 @@ export interface DeadLetters {
 /** What dead letters are read and amended by. */
 export interface DeadLetterParts {
   /**
-   * Checks amended payloads and masks exported ones.
-   * @default none: payloads are taken and shown as they are
+   * Checks amended payloads, and says what of others is hidden.
+   * @default none: amended payloads are taken as they are, and nothing of stored ones is shown
    */
   readonly catalogue?: Catalogue | undefined
+  /** @default that of the catalogue, with everything masked that it calls sensitive */
+  readonly masking?: Masking | undefined
   readonly ids?: Pick<Ids, 'eventId'> | undefined
   /** @default 1_048_576 */
   readonly maxPayloadBytes?: number | undefined
@@ -83,15 +52,8 @@ export interface DeadLetterParts {
 /** The dead letters of a store, with arguments checked before the database is asked. */
 export function createDeadLetters(store: DeadLetterStore, parts: DeadLetterParts = {}): DeadLetters {
   const { catalogue = null } = parts
-  const show: DeadLetters['show'] = async (id) => {
-    refuseProblems('a dead letter', idProblems(id))
-    const found = await store.findDeadLetter(id)
-    if (found === null) throw new NotFoundError('dead letter', id)
-    return found
-  }
   return {
-    ...readingOf(store, catalogue),
-    show,
+    ...readDeadLetters(store, parts.masking ?? createMasking(catalogue)),
     retry: async (id, act) => {
       refuseProblems('retrying a dead letter', [...idProblems(id), ...actProblems(act)])
       await store.retryDeadLetter(id, act.operator, act.note ?? null)
@@ -103,7 +65,7 @@ export function createDeadLetters(store: DeadLetterStore, parts: DeadLetterParts
     amend: async (id, payload, act) => {
       refuseProblems('amending a dead letter', [...idProblems(id), ...actProblems(act)])
       const maxPayloadBytes = parts.maxPayloadBytes ?? DEFAULT_MAX_PAYLOAD_BYTES
-      const amended = await amendedPayload(await show(id), payload, catalogue, maxPayloadBytes)
+      const amended = await amendedPayload(await findLetter(store, id), payload, catalogue, maxPayloadBytes)
       const eventId = (parts.ids ?? systemIds).eventId()
       const { operator, note = null } = act
       await store.amendDeadLetter(id, { ...amended, eventId, operator, note })
@@ -116,34 +78,6 @@ export function createDeadLetters(store: DeadLetterStore, parts: DeadLetterParts
       const { operator, note = null } = act
       const purged = await store.purgeDeadLetters({ olderThanMs, subscription, operator, note })
       return { purged }
-    },
-  }
-}
-
-function readingOf(
-  store: DeadLetterStore,
-  catalogue: Catalogue | null,
-): Pick<DeadLetters, 'list' | 'count' | 'group' | 'export' | 'blocked'> {
-  return {
-    list: async (query = {}) => {
-      refuseProblems('listing dead letters', filterProblems(query, ['before', 'limit']))
-      return store.listDeadLetters(query)
-    },
-    count: async (filter = {}) => {
-      refuseProblems('counting dead letters', filterProblems(filter))
-      return store.countDeadLetters(filter)
-    },
-    group: async (query = {}) => {
-      refuseProblems('grouping dead letters', filterProblems(query, ['limit']))
-      return store.groupDeadLetters(query)
-    },
-    export: (filter = {}) => {
-      refuseProblems('exporting dead letters', filterProblems(filter))
-      return exportDeadLetters(store, filter, catalogue)
-    },
-    blocked: async (query = {}) => {
-      refuseProblems('listing blocked keys', blockedProblems(query))
-      return store.blockedKeys(query)
     },
   }
 }
@@ -164,25 +98,4 @@ function purgeProblems(options: unknown): readonly (string | null)[] {
     isTooLong ? 'olderThan must be at most 100 years' : null,
     storedTextProblem('subscription', subscription),
   ]
-}
-
-/** What is wrong with the description of an act, for all acts that are recorded. Some may say more than who and why. */
-export function actProblems(act: unknown, more: readonly string[] = []): readonly (string | null)[] {
-  if (!isRecord(act)) return [`the act must be { operator, note? }, but is ${shown(act)}`]
-  const { operator, note } = act
-  const isNamed = typeof operator === 'string' && operator.trim() !== ''
-  return [
-    isNamed ? null : 'operator must name who does this: it is recorded with the act',
-    noteProblem(note),
-    ...unknownOptionProblems(act, ['operator', 'note', ...more]),
-  ]
-}
-
-// Kept with every act and shown in lists: a remark, not a document.
-function noteProblem(note: unknown): string | null {
-  if (note === undefined || note === null) return null
-  if (typeof note !== 'string') return `note must be text, but is ${shown(note)}`
-  return note.length <= LONGEST_ERROR_TEXT
-    ? null
-    : `note must be at most ${LONGEST_ERROR_TEXT} characters long, but is ${note.length}`
 }

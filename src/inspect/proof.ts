@@ -1,3 +1,4 @@
+import { createMasking, type MaskedEvent, type Masking } from '../event/masking.ts'
 import { isUuid } from '../runtime/ids.ts'
 import { refuseProblems, shown } from '../runtime/option-checks.ts'
 import type { TracedEvent, TracedLetter } from '../store/event-trace.ts'
@@ -52,12 +53,19 @@ export interface Proof {
   doctor(options?: DoctorOptions): Promise<DoctorReport>
   /** Why an event is not delivered yet, for each subscription. */
   why(eventId: string): Promise<WhyReport>
-  /** Follows the chain of the operator log, and names the first link that does not hold. */
+  /** Follows the chains of the operator log and of the exports, and names the first link of each that does not hold. */
   audit(): Promise<AuditReport>
 }
 
-/** The proof of a store. `knownTypes` tells the types of the catalogue, as stored; null where there is none. */
-export function createProof(store: ProofStore, knownTypes: () => readonly string[] | null): Proof {
+/**
+ * The proof of a store. `knownTypes` tells the types of the catalogue, as stored; null where there is none. Errors are
+ * quoted as `masking` leaves them for the dashboard; without one, no value of a payload is.
+ */
+export function createProof(
+  store: ProofStore,
+  knownTypes: () => readonly string[] | null,
+  masking: Masking = createMasking(null),
+): Proof {
   return {
     verify: async (options = {}) => store.verify(verifyRequest(options)),
     doctor: async (options = {}) => {
@@ -71,9 +79,9 @@ export function createProof(store: ProofStore, knownTypes: () => readonly string
           ? null
           : `the event id must be a UUID, as publish returns it, but is ${shown(eventId)}`,
       ])
-      return whyReport(store, eventId)
+      return whyReport(store, masking, eventId)
     },
-    audit: () => store.verifyOperatorLog(),
+    audit: () => store.verifyChains(),
   }
 }
 
@@ -86,10 +94,11 @@ function reportOf(judged: ReturnType<typeof examine>): DoctorReport {
   }
 }
 
-async function whyReport(store: ProofStore, eventId: string): Promise<WhyReport> {
-  const { event, subscriptions, letters, waitsFor } = await store.traceEvent(eventId)
+async function whyReport(store: ProofStore, masking: Masking, eventId: string): Promise<WhyReport> {
+  const { event, payload, subscriptions, letters, waitsFor } = await store.traceEvent(eventId)
+  const about = { type: event?.eventType ?? '', payload }
   const reasons = subscriptions.map((trace) => {
-    const reason = reasonOf(trace, waitsFor)
+    const reason = masked(reasonOf(trace, waitsFor), about, masking)
     return {
       subscription: trace.subscription,
       reason,
@@ -98,4 +107,9 @@ async function whyReport(store: ProofStore, eventId: string): Promise<WhyReport>
   })
   const unmatched = event !== null && reasons.every(({ reason }) => reason.kind === 'not-taken')
   return { eventId: eventId.toLowerCase(), event, subscriptions: reasons, unmatched, letters }
+}
+
+function masked(reason: Reason, event: MaskedEvent, masking: Masking): Reason {
+  if (!('errorMessage' in reason) || reason.errorMessage === null) return reason
+  return { ...reason, errorMessage: masking.text(reason.errorMessage, event, 'dashboard') }
 }

@@ -1,4 +1,5 @@
 import type { DeliveryFailure } from '../delivery/delivery.ts'
+import { createMasking, type Masking } from '../event/masking.ts'
 import { methodsProblem, refuseProblems } from '../runtime/option-checks.ts'
 import { describeError } from '../runtime/text.ts'
 import { eventFields, LOGGER_METHODS, type Logger } from './logger.ts'
@@ -6,16 +7,22 @@ import type { AttemptInfo, Observer, WorkerEvent } from './worker-events.ts'
 
 type EventOf<Kind extends WorkerEvent['kind']> = Extract<WorkerEvent, { readonly kind: Kind }>
 type LinesOf = {
-  readonly [Kind in WorkerEvent['kind']]: (logger: Logger, event: EventOf<Kind>) => void
+  readonly [Kind in WorkerEvent['kind']]: (logger: Logger, event: EventOf<Kind>, masking: Masking) => void
 }
 
-/** Writes each worker event as one log line, with the event's identity on every line about one. */
-export function logObserver(logger: Logger): Observer {
-  refuseProblems('logObserver', [methodsProblem('logger', logger ?? null, LOGGER_METHODS)])
+/**
+ * Writes each worker event as one log line, with the event's identity on every line about one. Payloads are not logged;
+ * of errors that quote them, what `masking` hides from logs is masked. Without one nothing of a payload is shown.
+ */
+export function logObserver(logger: Logger, masking: Masking = createMasking(null)): Observer {
+  refuseProblems('logObserver', [
+    methodsProblem('logger', logger ?? null, LOGGER_METHODS),
+    methodsProblem('masking', masking, ['hidden', 'payload', 'text']),
+  ])
   return (event) => {
     // The table is keyed by kind, which TypeScript cannot follow through an index.
-    const line = LINES[event.kind] as (logger: Logger, event: WorkerEvent) => void
-    line(logger, event)
+    const line = LINES[event.kind] as (logger: Logger, event: WorkerEvent, masking: Masking) => void
+    line(logger, event, masking)
   }
 }
 
@@ -26,25 +33,25 @@ const LINES: LinesOf = {
   stopped: (logger, { workerId, released }) => logger.info({ workerId, released }, 'worker stopped'),
   claimed: (logger, { subscription, count, suspects, durationMs }) =>
     logger.debug({ subscription, count, suspects, durationMs }, 'deliveries claimed'),
-  handled: (logger, event) => {
+  handled: (logger, event, masking) => {
     const fields = { ...attemptFields(event), durationMs: event.durationMs }
     if (event.failure === undefined) return logger.debug(fields, 'event handled')
-    const failed = failureFields({ failure: event.failure })
+    const failed = failureFields({ ...event, failure: event.failure }, masking)
     logger.warn({ ...fields, ...failed }, 'event handled, but its handler failed after it had completed it')
   },
-  retried: (logger, event) =>
+  retried: (logger, event, masking) =>
     logger.warn(
       {
         ...attemptFields(event),
-        ...failureFields(event),
+        ...failureFields(event, masking),
         delayMs: event.delayMs,
         durationMs: event.durationMs,
       },
       'event failed and will be retried',
     ),
-  dead: (logger, event) =>
+  dead: (logger, event, masking) =>
     logger.error(
-      { ...attemptFields(event), ...failureFields(event), durationMs: event.durationMs },
+      { ...attemptFields(event), ...failureFields(event, masking), durationMs: event.durationMs },
       'event failed for good and is a dead letter',
     ),
   released: (logger, event) =>
@@ -95,6 +102,9 @@ function attemptFields(info: AttemptInfo): object {
   }
 }
 
-function failureFields(event: { readonly failure: DeliveryFailure }): object {
-  return { errorCode: event.failure.code, errorMessage: event.failure.message }
+function failureFields(
+  { event, failure }: Pick<AttemptInfo, 'event'> & { readonly failure: DeliveryFailure },
+  masking: Masking,
+): object {
+  return { errorCode: failure.code, errorMessage: masking.text(failure.message, event, 'log') }
 }

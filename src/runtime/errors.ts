@@ -33,6 +33,7 @@ export const ERROR_CODES = [
   'STORE_REFUSED',
   'NOT_LISTENING',
   'ALERT_NOT_SENT',
+  'FILE_ERROR',
   'INTERNAL',
 ] as const
 

@@ -1,4 +1,4 @@
-import type { JsonValue } from '../event/event.ts'
+import type { JsonObject, JsonValue } from '../event/event.ts'
 
 /** One failed attempt in a delivery's history. */
 export interface AttemptRecord {
@@ -135,6 +135,15 @@ export interface PurgeRequest {
   readonly note: string | null
 }
 
+/** Who was shown what is hidden by default, and how much of it. */
+export interface RevealRecord {
+  readonly operator: string
+  readonly note: string | null
+  /** What was shown: a dead letter, or a filter. */
+  readonly target: JsonObject
+  readonly affected: number
+}
+
 /** An event that takes the place of one that is dead. */
 export interface AmendRequest {
   readonly eventId: string
@@ -189,4 +198,6 @@ export interface DeadLetterStore {
   amendDeadLetter(id: string, request: AmendRequest): Promise<void>
   /** Removes resolved ones, in batches of which each is a transaction with its record. Returns how many. */
   purgeDeadLetters(request: PurgeRequest): Promise<number>
+  /** Writes down that somebody is shown what is hidden by default. */
+  recordReveal(record: RevealRecord): Promise<void>
 }

@@ -69,6 +69,8 @@ export interface SubscriptionTrace {
 export interface EventTrace {
   /** Null where there is no such event, or none that is committed. */
   readonly event: TracedEvent | null
+  /** What it carries, to tell which values errors must not quote; null where there is no event. */
+  readonly payload: unknown
   readonly subscriptions: readonly SubscriptionTrace[]
   /** Dead letters that outlived their event, by subscription. */
   readonly letters: readonly (TracedLetter & { readonly subscription: string })[]

@@ -54,11 +54,11 @@ export interface VerifyReport {
   readonly subscriptions: readonly SubscriptionProof[]
 }
 
-/** The first link of the operator log's chain that does not hold. */
+/** The first link of a chain that does not hold. */
 export interface BrokenLink {
   /** The number of the entry in the chain. */
   readonly entry: string
-  /** Its id in `outbox_operator_log`; null where the entry is not there. */
+  /** Its id in `outbox_operator_log` or `outbox_export`; null where the entry is not there. */
   readonly id: string | null
   /**
    * `changed`: its columns do not give its hash. `unlinked`: it does not carry the hash of the one before. `missing`: it
@@ -68,14 +68,21 @@ export interface BrokenLink {
   readonly problem: 'changed' | 'unlinked' | 'missing' | 'cut-off' | 'added'
 }
 
-/** What became of verifying the operator log. */
-export interface AuditReport {
+/** What became of following a chain. */
+export interface ChainReport {
   readonly holds: boolean
   /** How many entries there are. */
   readonly entries: number
   /** The hash of the last link that holds: written down elsewhere, it proves later that nothing before it was changed. */
   readonly hash: string
   readonly broken: BrokenLink | null
+}
+
+/** What became of following the chain of the operator log, and beside it that of the exports. */
+export interface AuditReport extends ChainReport {
+  /** Whether both hold. */
+  readonly holds: boolean
+  readonly exports: ChainReport
 }
 
 /** The proof that nothing is lost, and what stands in the way of an event. All of it only reads. */
@@ -86,6 +93,6 @@ export interface ProofStore {
   doctorFacts(limits: DoctorLimits): Promise<DoctorFacts>
   /** What is known of an event and of its way to every subscription, at a bounded cost. */
   traceEvent(eventId: string): Promise<EventTrace>
-  /** Follows the chain of the operator log from its first entry to its last. */
-  verifyOperatorLog(): Promise<AuditReport>
+  /** Follows the chains of the operator log and of the exports, each from its first entry to its last. */
+  verifyChains(): Promise<AuditReport>
 }

@@ -1,5 +1,6 @@
 import type { MonitorStore } from './alert-store.ts'
 import type { DeadLetterStore } from './dead-letter-store.ts'
+import type { ExportStore } from './export-store.ts'
 import type { GaugeStore } from './gauge-store.ts'
 import type { InboxStore } from './inbox-store.ts'
 import type { InspectStore } from './inspect-store.ts'
@@ -45,6 +46,8 @@ export interface OutboxStore<Tx>
   openWorker(): WorkerStore
   /** Opens the connections of one monitor. */
   openMonitor(): MonitorStore
+  /** What cold exports are made with. Nothing is to be closed. */
+  openExports(): ExportStore
   /** Tells workers of other processes that there may be work. Outside any business transaction. */
   notifyWorkers(): Promise<void>
   /** Stops or resumes claims of a subscription, for every worker at once. */

@@ -1,4 +1,5 @@
 import type { Catalogue } from '../event/catalogue.ts'
+import type { Masking } from '../event/masking.ts'
 import { logObserver } from '../observe/log-observer.ts'
 import { type Logger, silentLogger } from '../observe/logger.ts'
 import type { Meter } from '../observe/meter.ts'
@@ -22,6 +23,7 @@ import { resolveWorkerOptions, type WorkerOptions, workerProblems } from './work
 export interface OutboxParts<C extends Catalogue, Tx> {
   readonly store: OutboxStore<Tx>
   readonly events: C
+  readonly masking: Masking
   readonly logger: Logger
   readonly metrics: Meter | undefined
   readonly tracing: Tracing | undefined
@@ -47,7 +49,7 @@ export function composeWorker<C extends Catalogue, Tx>(
   const id = options.workerId ?? ids.workerId()
   const alerts = workerAlerts({ ...outbox, logger }, options.alerts)
   const observer = combineObservers([
-    ...(logger === silentLogger ? [] : [logObserver(logger)]),
+    ...(logger === silentLogger ? [] : [logObserver(logger, outbox.masking)]),
     ...(metrics === undefined ? [] : [metrics.observer]),
     ...options.observers,
     alerts.observer,

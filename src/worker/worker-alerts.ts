@@ -1,7 +1,7 @@
 import { type AlertOptions, resolveAlertOptions } from '../alert/alert-options.ts'
 import { createMonitor, type Monitor, type MonitorParts, type PokedMonitor } from '../alert/monitor.ts'
 import { logSink } from '../alert/sinks/log-sink.ts'
-import type { Catalogue } from '../event/catalogue.ts'
+import type { Masking } from '../event/masking.ts'
 import { type Logger, silentLogger } from '../observe/logger.ts'
 import { ignoreWorkerEvents, type Observer, type WorkerEvent } from '../observe/worker-events.ts'
 import type { Clock } from '../runtime/clock.ts'
@@ -13,7 +13,7 @@ import type { MonitorStore } from '../store/alert-store.ts'
 /** What a monitor needs from whoever it runs for. */
 export interface AlertEnvironment {
   readonly store: { openMonitor(): MonitorStore }
-  readonly events: Catalogue
+  readonly masking: Masking
   readonly clock: Clock
   readonly random: Random
   readonly ids: Ids
@@ -29,7 +29,7 @@ export function monitorAlone(environment: AlertEnvironment, options: AlertOption
 }
 
 function monitorOf(
-  { store, events, clock, random, ids, logger }: AlertEnvironment,
+  { store, masking, clock, random, ids, logger }: AlertEnvironment,
   options: AlertOptions,
   holder: string,
   onFailure: MonitorParts['onFailure'],
@@ -38,7 +38,7 @@ function monitorOf(
     openStore: () => store.openMonitor(),
     holder,
     options: resolveAlertOptions(options, logSink(logger)),
-    catalogue: events,
+    masking,
     clock,
     random,
     ids,

@@ -44,7 +44,7 @@ export interface DeliveryRow {
 export interface SystemOptions<C extends Catalogue>
   extends Pick<
     OutboxOptions<C, Transaction>,
-    'clock' | 'random' | 'logger' | 'ambientHeaders' | 'metrics' | 'tracing'
+    'clock' | 'random' | 'logger' | 'ambientHeaders' | 'metrics' | 'tracing' | 'sensitive'
   > {
   /** DDL of the system's own tables. */
   readonly tables?: string

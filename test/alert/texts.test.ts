@@ -4,6 +4,7 @@ import { AlertComposer } from '../../src/alert/alert-composer.ts'
 import { resolveAlertOptions } from '../../src/alert/alert-options.ts'
 import { logSink } from '../../src/alert/sinks/log-sink.ts'
 import { textBlock } from '../../src/alert/text-block.ts'
+import { createMasking } from '../../src/event/masking.ts'
 import type { Language } from '../../src/runtime/language.ts'
 import { displayWidth } from '../../src/runtime/width.ts'
 import type { UntoldLetter, UntoldLetters } from '../../src/store/alert-store.ts'
@@ -14,7 +15,7 @@ const at = new Date('2026-11-16T03:04:05.000Z')
 
 function composerIn(language: Language): AlertComposer {
   const options = resolveAlertOptions({ language, source: 'shop' }, recordingSink())
-  return new AlertComposer({ options, catalogue: null, newId: () => 'id' })
+  return new AlertComposer({ options, masking: createMasking(null), newId: () => 'id' })
 }
 
 const letter: UntoldLetter = {

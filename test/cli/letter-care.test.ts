@@ -122,8 +122,45 @@ describe('dlq blocked', () => {
 })
 
 describe('dlq export', () => {
+  test('U10 without a catalogue nothing of payloads is shown, unless somebody asks for it by name', async () => {
+    await cli('dlq', 'export', '--out', 'letters.ndjson')
+    expect(JSON.parse(await readFile(join(directory, 'letters.ndjson'), 'utf8'))).toMatchObject({
+      payload: '***',
+    })
+    expect(await json('dlq', 'show', id)).toMatchObject({ payload: '***' })
+    const { stdout, stderr } = await cli('dlq', 'show', id)
+    expect(stdout).not.toContain('한글')
+    expect(stderr).toContain('Nothing of payloads is shown: without --config FILE nobody can tell')
+    const refused = await cli('dlq', 'show', id, '--reveal')
+    expect(refused).toMatchObject({ code: 2, stdout: '' })
+    expect(refused.stderr).toContain('--reveal needs --operator NAME')
+    const asked = ['--reveal', '--operator', 'kim', '--note', 'a complaint'] as const
+    expect(await json('dlq', 'show', id, ...asked)).toMatchObject({ payload: hostilePayload })
+    expect(
+      await rows(`select operator, action, target, note from ${database.schema}.outbox_operator_log`),
+    ).toEqual([{ operator: 'kim', action: 'reveal', target: { deadLetter: id }, note: 'a complaint' }])
+  })
+
+  test('U10 with a catalogue the rest is shown, also where an error quotes it', async () => {
+    await writeConfig()
+    expect(await json('dlq', 'show', id, '--config', 'config.mjs')).toMatchObject({
+      payload: { text: '***' },
+    })
+    await database.pool.query(
+      `update ${database.schema}.outbox_dead_letter set error_message = 'said: ' || (payload ->> 'text')`,
+    )
+    const listed = await json<{ deadLetters: { errorMessage: string }[] }>(
+      'dlq',
+      'list',
+      '--config',
+      'config.mjs',
+    )
+    expect(listed.deadLetters[0]?.errorMessage).toBe('said: ***')
+    expect(JSON.stringify(await json('dlq', 'group', '--config', 'config.mjs'))).not.toContain('한글')
+  })
+
   test('D3 writes a line of JSON for each, without passwords', async () => {
-    const { code, stdout, stderr } = await cli('dlq', 'export')
+    const { code, stdout, stderr } = await cli('dlq', 'export', '--reveal', '--operator', 'kim')
     expect(code).toBe(0)
     expect(
       stdout
@@ -136,7 +173,7 @@ describe('dlq export', () => {
     expect(stdout).not.toContain('hunter2')
     expect(stdout).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/)
     expect(stderr).toContain('Dead letters exported: 1.')
-    expect(stderr).toContain('--config FILE')
+    expect(stderr).not.toContain('--config FILE')
     expect((await cli('dlq', 'export', '--type', 'None')).stdout).toBe('')
   })
 

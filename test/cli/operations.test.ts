@@ -76,14 +76,15 @@ test('dlq list and show tell everything about a dead letter, and let nothing dri
   })
   expect(list.stdout).not.toContain('payload')
 
-  const shown = await cli('dlq', 'show', id, '--json')
+  const reveal = ['--reveal', '--operator', 'kim'] as const
+  const shown = await cli('dlq', 'show', id, '--json', ...reveal)
   expect(JSON.parse(shown.stdout)).toMatchObject({
     id,
     payload: hostilePayload,
     attemptHistory: [{ attempt: 1 }],
   })
 
-  const printed = await cli('dlq', 'show', id)
+  const printed = await cli('dlq', 'show', id, ...reveal)
   expect(printed.stdout).toContain('CARD_REFUSED: NonRetryableError: card refused, ask password=***')
   expect(printed.stdout).toContain('한글')
   for (const { stdout } of [list, shown, printed]) {

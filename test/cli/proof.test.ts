@@ -199,7 +199,8 @@ describe('audit verify', () => {
     await cli('resume', 'mailer', '--operator', '이영희', '--note', 'provider is back')
     const { code, stdout } = await cli('audit', 'verify')
     expect(code).toBe(0)
-    expect(stdout).toMatch(/^The operator log holds: 2 entries, .*\nHash of the last entry: [0-9a-f]{64}\n$/)
+    expect(stdout).toMatch(/^The operator log holds: 2 entries, .*\nHash of the last entry: [0-9a-f]{64}\n/)
+    expect(stdout).toMatch(/\nThe chain of exports holds: 0 exports\.\nHash of the last export: 0{64}\n$/)
     await sabotage(`update outbox_operator_log set operator = 'lee' where action = 'pause'`)
     const broken = await cli('audit', 'verify', '--lang', 'ko')
     expect(broken.code).toBe(3)
@@ -211,6 +212,7 @@ describe('audit verify', () => {
       entries: 2,
       hash: '0'.repeat(64),
       broken: { entry: '1', id: expect.any(String), problem: 'changed' },
+      exports: { holds: true, entries: 0, hash: '0'.repeat(64), broken: null },
     })
   })
 })

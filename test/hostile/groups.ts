@@ -3,6 +3,7 @@ import { alerts } from './rows/alerts.ts'
 import { commandLine } from './rows/command-line.ts'
 import { deliveries } from './rows/deliveries.ts'
 import { batches, details, headers, names } from './rows/events.ts'
+import { exported } from './rows/exports.ts'
 import { backoffs, catalogues, functions } from './rows/functions.ts'
 import { handlers } from './rows/handlers.ts'
 import { careOfLetters } from './rows/letters.ts'
@@ -37,6 +38,7 @@ export const groups: readonly Group[] = [
   alerts,
   metrics,
   proofs,
+  exported,
   identifiers,
   inserts,
   deliveries,

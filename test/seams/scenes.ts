@@ -1,5 +1,6 @@
 import { eventually } from '../support/program.ts'
 import { publishing, registering, retaining, widening } from './caller-scenes.ts'
+import { exporting } from './export-scene.ts'
 import type { Scene } from './scene.ts'
 import { events } from './scene-events.ts'
 import type { Process, Stage } from './stage.ts'
@@ -218,6 +219,7 @@ export const scenes: readonly Scene[] = [
   redriving('aggregate'),
   asking,
   retaining,
+  exporting,
   registering('now'),
   registering('beginning'),
   widening('first'),

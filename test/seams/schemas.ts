@@ -1,6 +1,7 @@
 import { createOutboxDatabase, type OutboxDatabase } from '../store/postgres/fixtures.ts'
 
-const GUARDED = ['outbox_event', 'outbox_delivery', 'outbox_operator_log']
+const GUARDED = ['outbox_event', 'outbox_delivery', 'outbox_operator_log', 'outbox_export']
+const CHAINS = ['outbox_operator_log_head', 'outbox_export_head']
 const EMPTIED = [
   ...GUARDED,
   'outbox_subscription',
@@ -33,7 +34,10 @@ export async function giveSchemaBack(db: OutboxDatabase): Promise<void> {
   const switchTriggers = (to: string): string =>
     GUARDED.map((table) => `alter table ${table} ${to} trigger user;`).join('')
   const empty = EMPTIED.map((table) => `delete from ${table};`).join('')
-  await db.pool.query(`begin; ${switchTriggers('disable')} ${empty} ${switchTriggers('enable')} commit`)
+  const anew = CHAINS.map((head) => `update ${head} set entries = 0, hash = repeat('0', 64);`).join('')
+  await db.pool.query(
+    `begin; ${switchTriggers('disable')} ${empty} ${anew} ${switchTriggers('enable')} commit`,
+  )
   free.push(db)
 }
 

@@ -24,6 +24,9 @@ export function asOperation<Result>(name: string, work: () => Result): Result {
   return operations.run({ name, counts: new Map(), writes: new Map() }, work)
 }
 
+/** Methods that open a part of the store, whose methods are operations too. */
+const OPENERS: ReadonlySet<string | symbol> = new Set(['openWorker', 'openExports'])
+
 /** A store whose every method is an operation of that name. */
 export function namingOperations<Store extends object>(store: Store): Store {
   return new Proxy(store, {
@@ -32,7 +35,7 @@ export function namingOperations<Store extends object>(store: Store): Store {
       if (typeof member !== 'function') return member
       return (...args: unknown[]): unknown => {
         const made = asOperation(String(name), () => Reflect.apply(member, target, args) as unknown)
-        return name === 'openWorker' ? namingOperations(made as object) : made
+        return OPENERS.has(name) ? namingOperations(made as object) : made
       }
     },
   })
@@ -187,7 +190,7 @@ function breakOff(client: pg.PoolClient): void {
 }
 
 const WRITES = /\b(insert into|update|delete from) (?:\S+\.)?(outbox_\w+|effect)\b/g
-const CALLS = /\b(outbox_(?:retry|resolve|forget))\(/
+const CALLS = /\b(outbox_(?:retry|resolve|forget|record_export))\(/
 const READS = /\bfrom (?:\S+\.)?(outbox_\w+)/
 
 function flatten(text: string): string {

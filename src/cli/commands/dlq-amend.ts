@@ -37,10 +37,10 @@ export const dlqAmendCommand: Command = defineCommand({
   run: async (invocation) => {
     const { values, globals, terminal, messages } = invocation
     const payload = await readPayload(values, invocation)
-    const catalogue = await loadCatalogue(values.config, invocation)
+    const known = await loadCatalogue(values.config, invocation)
     return withReadyDatabase(invocation, async (database) => {
       const { id, operator, note = '' } = values
-      const deadLetters = database.deadLettersBy(catalogue)
+      const deadLetters = database.deadLettersBy(known)
       const { subscription, eventId: amendedFrom } = await deadLetters.show(id)
       const { eventId } = await deadLetters.amend(id, payload, { operator, note })
       await database.subscriptions.notifyWorkers()
@@ -56,7 +56,7 @@ export const dlqAmendCommand: Command = defineCommand({
         })
       } else {
         terminal.print(messages.care.amended(id, eventId, safeLine(subscription), safeLine(operator)))
-        if (catalogue === undefined) terminal.note(messages.care.notChecked)
+        if (known === undefined) terminal.note(messages.care.notChecked)
       }
       return 0
     })

@@ -1,6 +1,7 @@
 import { redact } from '../../runtime/redact.ts'
 import type { BlockedKey } from '../../store/dead-letter-store.ts'
 import { type Command, defineCommand, type Invocation } from '../command.ts'
+import { catalogueOption, loadCatalogue } from '../load-catalogue.ts'
 import { rowNumber, text, wholeNumber } from '../option-spec.ts'
 import { safeLine } from '../text/safe.ts'
 import { renderTable } from '../text/table.ts'
@@ -31,14 +32,17 @@ export const dlqBlockedCommand: Command = defineCommand({
         ko: `최대 건수(${MOST} 이하)입니다. 기본값: ${DEFAULT_LIMIT}`,
       },
     ),
+    config: catalogueOption,
     after: rowNumber('ID', {
       en: 'Only those whose dead letter is above this one: the next page',
       ko: '이 데드 레터보다 뒤의 것만(다음 페이지)',
     }),
   },
-  run: (invocation) =>
-    withReadyDatabase(invocation, async ({ deadLetters }) => {
-      const { values, globals, terminal } = invocation
+  run: async (invocation) => {
+    const { values, globals, terminal } = invocation
+    const known = await loadCatalogue(values.config, invocation)
+    return withReadyDatabase(invocation, async (database) => {
+      const deadLetters = database.deadLettersBy(known)
       const { subscription, after, limit = DEFAULT_LIMIT } = values
       // One more than asked for tells whether there is a next page.
       const found = await deadLetters.blocked({
@@ -51,7 +55,8 @@ export const dlqBlockedCommand: Command = defineCommand({
       if (globals.json) terminal.printJson({ blockedKeys: keys, nextAfter })
       else printKeys(keys, nextAfter, invocation)
       return 0
-    }),
+    })
+  },
 })
 
 function printKeys(

@@ -6,6 +6,7 @@ import { filterOf, filterOptions } from '../letter-filter.ts'
 import { catalogueOption, loadCatalogue } from '../load-catalogue.ts'
 import { text } from '../option-spec.ts'
 import { redactedLetter } from '../redacted-letter.ts'
+import { revealOptions, viewOf } from '../reveal-options.ts'
 import { safeJson, safeLine } from '../text/safe.ts'
 import { withReadyDatabase } from '../with-database.ts'
 
@@ -28,13 +29,15 @@ export const dlqExportCommand: Command = defineCommand({
       ko: '아직 없는 파일입니다. 기본값: 표준 출력',
     }),
     config: catalogueOption,
+    ...revealOptions,
   },
   run: async (invocation) => {
     const { values, globals, terminal, messages, formats, process } = invocation
-    const catalogue = await loadCatalogue(values.config, invocation)
+    const view = viewOf(values, 'dlq export', invocation)
+    const known = await loadCatalogue(values.config, invocation)
     return withReadyDatabase(invocation, async (database) => {
       let exported = 0
-      const lines = linesOf(database.deadLettersBy(catalogue).export(filterOf(values)), () => {
+      const lines = linesOf(database.deadLettersBy(known).export(filterOf(values), view), () => {
         exported += 1
       })
       const { out: file = null } = values
@@ -43,7 +46,7 @@ export const dlqExportCommand: Command = defineCommand({
       if (globals.json && file !== null) terminal.printJson({ action: 'export', file, exported })
       else
         terminal.note(messages.care.exported(formats.count(exported), file === null ? null : safeLine(file)))
-      if (catalogue === undefined) terminal.note(messages.care.notMasked)
+      if (known === undefined && view.reveal === undefined) terminal.note(messages.care.maskedWhole)
       return 0
     })
   },

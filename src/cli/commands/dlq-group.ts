@@ -2,6 +2,7 @@ import { redact } from '../../runtime/redact.ts'
 import type { DeadLetterGroup } from '../../store/dead-letter-store.ts'
 import { type Command, defineCommand, type Invocation } from '../command.ts'
 import { filterOf, filterOptions } from '../letter-filter.ts'
+import { catalogueOption, loadCatalogue } from '../load-catalogue.ts'
 import { wholeNumber } from '../option-spec.ts'
 import { safeLine } from '../text/safe.ts'
 import { renderTable } from '../text/table.ts'
@@ -24,6 +25,7 @@ export const dlqGroupCommand: Command = defineCommand({
   operands: {},
   options: {
     ...filterOptions,
+    config: catalogueOption,
     limit: wholeNumber(
       'N',
       { least: 1, most: MOST },
@@ -33,15 +35,18 @@ export const dlqGroupCommand: Command = defineCommand({
       },
     ),
   },
-  run: (invocation) =>
-    withReadyDatabase(invocation, async ({ deadLetters }) => {
-      const { values, globals, terminal } = invocation
+  run: async (invocation) => {
+    const { values, globals, terminal } = invocation
+    const known = await loadCatalogue(values.config, invocation)
+    return withReadyDatabase(invocation, async (database) => {
+      const deadLetters = database.deadLettersBy(known)
       const found = await deadLetters.group({ ...filterOf(values), limit: values.limit ?? DEFAULT_LIMIT })
       const groups = found.map((group) => ({ ...group, pattern: redact(group.pattern) }))
       if (globals.json) terminal.printJson({ groups })
       else printGroups(groups, invocation)
       return 0
-    }),
+    })
+  },
 })
 
 function printGroups(groups: readonly DeadLetterGroup[], invocation: Invocation<unknown>): void {

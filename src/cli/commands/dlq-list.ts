@@ -1,8 +1,10 @@
 import type { DeadLetter } from '../../store/dead-letter-store.ts'
 import { type Command, defineCommand, type Invocation } from '../command.ts'
 import { type FilterOptions, filterOf, filterOptions } from '../letter-filter.ts'
+import { catalogueOption, loadCatalogue } from '../load-catalogue.ts'
 import { type OptionSpec, rowNumber, type ValuesOf, wholeNumber } from '../option-spec.ts'
 import { redactedLetter } from '../redacted-letter.ts'
+import { revealOptions, viewOf } from '../reveal-options.ts'
 import { safeLine } from '../text/safe.ts'
 import { renderTable } from '../text/table.ts'
 import { withReadyDatabase } from '../with-database.ts'
@@ -11,6 +13,10 @@ const DEFAULT_LIMIT = 50
 const MOST = 500
 
 interface ListOptions extends FilterOptions {
+  readonly config: OptionSpec<string | undefined>
+  readonly reveal: OptionSpec<boolean>
+  readonly operator: OptionSpec<string | undefined>
+  readonly note: OptionSpec<string | undefined>
   readonly limit: OptionSpec<number | undefined>
   readonly before: OptionSpec<string | undefined>
 }
@@ -29,6 +35,8 @@ const options: ListOptions = {
     en: 'Only ids below this one: the next page',
     ko: '이 ID보다 앞선 것만(다음 페이지)',
   }),
+  config: catalogueOption,
+  ...revealOptions,
 }
 
 /** `commitpost dlq list` */
@@ -37,21 +45,25 @@ export const dlqListCommand: Command = defineCommand({
   summary: { en: 'Lists dead letters, newest first', ko: '데드 레터를 최신순으로 보여 줍니다' },
   operands: {},
   options,
-  run: (invocation) =>
-    withReadyDatabase(invocation, async ({ deadLetters }) => {
-      const { values, globals, terminal } = invocation
+  run: async (invocation) => {
+    const { values, globals, terminal } = invocation
+    const view = viewOf(values, 'dlq list', invocation)
+    const known = await loadCatalogue(values.config, invocation)
+    return withReadyDatabase(invocation, async (database) => {
+      const deadLetters = database.deadLettersBy(known)
       const filter = filterOf(values)
       const { before, limit = DEFAULT_LIMIT } = values
       // One more than asked for tells whether there is a next page.
       const query = { ...filter, limit: limit + 1 }
-      const found = await deadLetters.list(before === undefined ? query : { ...query, before })
+      const found = await deadLetters.list(before === undefined ? query : { ...query, before }, view)
       const letters = found.slice(0, limit).map(redactedLetter)
       const total = await deadLetters.count(filter)
       const nextBefore = found.length > limit ? (letters.at(-1)?.id ?? null) : null
       if (globals.json) terminal.printJson({ deadLetters: letters.map(summaryOf), total, nextBefore })
       else printList(letters, total, nextBefore, invocation)
       return 0
-    }),
+    })
+  },
 })
 
 /** Without payload, headers and history: `dlq show` has them. */

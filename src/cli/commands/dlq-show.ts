@@ -1,8 +1,10 @@
 import { displayWidth, pad } from '../../runtime/width.ts'
 import type { DeadLetter } from '../../store/dead-letter-store.ts'
 import { type Command, defineCommand, type Invocation } from '../command.ts'
+import { catalogueOption, loadCatalogue } from '../load-catalogue.ts'
 import { deadLetterOperand } from '../operator-options.ts'
 import { redactedLetter } from '../redacted-letter.ts'
+import { revealOptions, viewOf } from '../reveal-options.ts'
 import { safeBlock, safeJson, safeLine } from '../text/safe.ts'
 import { renderTable } from '../text/table.ts'
 import { withReadyDatabase } from '../with-database.ts'
@@ -15,15 +17,19 @@ export const dlqShowCommand: Command = defineCommand({
     ko: '데드 레터 하나를 페이로드, 모든 실패 기록과 함께 보여 줍니다',
   },
   operands: { id: deadLetterOperand },
-  options: {},
-  run: (invocation) =>
-    withReadyDatabase(invocation, async ({ deadLetters }) => {
-      const { terminal, globals, values } = invocation
-      const letter = redactedLetter(await deadLetters.show(values.id))
+  options: { config: catalogueOption, ...revealOptions },
+  run: async (invocation) => {
+    const { terminal, globals, values, messages } = invocation
+    const view = viewOf(values, 'dlq show', invocation)
+    const known = await loadCatalogue(values.config, invocation)
+    return withReadyDatabase(invocation, async (database) => {
+      const letter = redactedLetter(await database.deadLettersBy(known).show(values.id, view))
       if (globals.json) terminal.printJson(letter)
       else printLetter(letter, invocation)
+      if (known === undefined && view.reveal === undefined) terminal.note(messages.care.maskedWhole)
       return 0
-    }),
+    })
+  },
 })
 
 function printLetter(letter: DeadLetter, invocation: Invocation<unknown>): void {

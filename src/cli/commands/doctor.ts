@@ -31,8 +31,8 @@ export const doctorCommand: Command = defineCommand({
   },
   run: async (invocation) => {
     const { terminal, globals, values } = invocation
-    const catalogue = await loadCatalogue(values.config, invocation)
-    const eventTypes = catalogue?.events.map(({ storedAs }) => storedAs)
+    const known = await loadCatalogue(values.config, invocation)
+    const eventTypes = known?.catalogue.events.map(({ storedAs }) => storedAs)
     return withDatabase(invocation, async ({ proof }) => {
       const report = inWords(await proof.doctor(eventTypes === undefined ? {} : { eventTypes }), invocation)
       if (globals.json) terminal.printJson({ schema: globals.schema, ...report })

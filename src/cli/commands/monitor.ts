@@ -5,6 +5,7 @@ import { type Condition, findConditions, type Seen } from '../../alert/condition
 import { type MonitorRound, see } from '../../alert/look.ts'
 import type { Monitor } from '../../alert/monitor.ts'
 import { textBlock } from '../../alert/text-block.ts'
+import { createMasking } from '../../event/masking.ts'
 import { systemClock } from '../../runtime/clock.ts'
 import { systemIds } from '../../runtime/ids.ts'
 import type { ExitCode } from '../cli-error.ts'
@@ -96,7 +97,11 @@ function printForPeople(
 ): void {
   const { terminal, messages, language } = invocation
   const options = resolveAlertOptions({ language }, quietSink)
-  const composer = new AlertComposer({ options, catalogue: null, newId: () => systemIds.eventId() })
+  const composer = new AlertComposer({
+    options,
+    masking: createMasking(null),
+    newId: () => systemIds.eventId(),
+  })
   // Alarms are printed whether or not it was time to tell of them.
   const others = (told ?? []).filter(({ kind }) => kind === 'notice' || kind === 'recovered')
   const alarms = conditions.map((condition) => composer.alarm(condition, at, at))

@@ -4,6 +4,7 @@ import { sentenceOf } from '../../inspect/reason-texts.ts'
 import { redact } from '../../runtime/redact.ts'
 import { displayWidth, pad } from '../../runtime/width.ts'
 import { type Command, defineCommand, type Invocation } from '../command.ts'
+import { catalogueOption, loadCatalogue } from '../load-catalogue.ts'
 import { required, uuidOfEvent } from '../option-spec.ts'
 import { safeLine } from '../text/safe.ts'
 import { withReadyDatabase } from '../with-database.ts'
@@ -22,15 +23,17 @@ export const whyCommand: Command = defineCommand({
   operands: {
     event: required(uuidOfEvent('event', { en: 'The id of the event', ko: '이벤트 ID입니다' })),
   },
-  options: {},
-  run: (invocation) =>
-    withReadyDatabase(invocation, async ({ proof }) => {
-      const { terminal, globals, values } = invocation
-      const report = inWords(await proof.why(values.event), invocation)
+  options: { config: catalogueOption },
+  run: async (invocation) => {
+    const { terminal, globals, values } = invocation
+    const known = await loadCatalogue(values.config, invocation)
+    return withReadyDatabase(invocation, async (database) => {
+      const report = inWords(await database.proofBy(known).why(values.event), invocation)
       if (globals.json) terminal.printJson(report)
       else printReport(report, invocation)
       return report.event === null ? 1 : 0
-    }),
+    })
+  },
 })
 
 /** The report in the language of the person, and without what handlers may have thrown of connection strings. */

@@ -29,8 +29,9 @@ export const careEn: CareMessages = {
   atLeast: (count) => `${count}+`,
   nextBlocked: (after) => `More: add --after ${after}`,
   exported: (count, file) => `Dead letters exported${file === null ? '' : ` to ${file}`}: ${count}.`,
-  notMasked:
-    'Payloads are written as they are stored. With --config FILE the fields that your catalogue calls sensitive are masked.',
+  maskedWhole:
+    'Nothing of payloads is shown: without --config FILE nobody can tell what in them is sensitive. With --reveal and --operator NAME all of it is, and that is recorded.',
+  revealNeedsOperator: '--reveal needs --operator NAME: who looks at what is sensitive is recorded.',
   nothingPurged: 'No dead letter was resolved that long ago: nothing was removed.',
   purged: (count, operator) => `Resolved dead letters removed: ${count}. Recorded for ${operator}.`,
   amended: (id, eventId, subscription, operator) =>

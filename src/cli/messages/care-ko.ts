@@ -38,8 +38,9 @@ export const careKo: CareMessages = {
   atLeast: (count) => `${count}+`,
   nextBlocked: (after) => `다음: --after ${after} 옵션을 추가하십시오.`,
   exported: (count, file) => `데드 레터 ${count}건을 내보냈습니다${file === null ? '' : `: ${file}`}`,
-  notMasked:
-    '페이로드를 저장된 그대로 썼습니다. --config FILE을 주면 카탈로그에서 민감하다고 한 필드를 가립니다.',
+  maskedWhole:
+    '페이로드를 모두 가렸습니다. --config FILE이 없으면 무엇이 민감한지 알 수 없습니다. --reveal과 --operator NAME을 주면 모두 보여 주고 기록합니다.',
+  revealNeedsOperator: '--reveal에는 --operator NAME이 필요합니다. 민감한 값을 본 사람을 기록합니다.',
   nothingPurged: '그렇게 오래전에 해결된 데드 레터가 없습니다. 아무것도 삭제하지 않았습니다.',
   purged: (count, operator) =>
     `해결된 데드 레터 ${count}건을 삭제했습니다. 운영자 ${operator}(으)로 기록했습니다.`,

@@ -21,8 +21,9 @@ export interface CareMessages {
   readonly atLeast: (count: string) => string
   readonly nextBlocked: (after: string) => string
   readonly exported: (count: string, file: string | null) => string
-  /** Told where payloads were written as they are stored. */
-  readonly notMasked: string
+  /** Told where there is no catalogue, so that nothing of payloads is shown. */
+  readonly maskedWhole: string
+  readonly revealNeedsOperator: string
   readonly nothingPurged: string
   readonly purged: (count: string, operator: string) => string
   readonly amended: (id: string, eventId: string, subscription: string, operator: string) => string

@@ -1,4 +1,5 @@
 import { careEn } from './care-en.ts'
+import { exportEn } from './export-messages.ts'
 import type { Messages } from './messages.ts'
 import { proofEn } from './proof-en.ts'
 import { redriveEn } from './redrive.ts'
@@ -164,6 +165,7 @@ export const en: Messages = {
   care: careEn,
   redrive: redriveEn,
   proof: proofEn,
+  exports: exportEn,
   worker: {
     started: (subscriptions, config) => `Worker started with ${config}: ${subscriptions.join(', ')}`,
     stopping: (signal) =>

@@ -1,5 +1,6 @@
 import type { CommitpostErrorCode } from '../../runtime/errors.ts'
 import { careKo } from './care-ko.ts'
+import { exportKo } from './export-messages.ts'
 import type { Messages } from './messages.ts'
 import { proofKo } from './proof-ko.ts'
 import { redriveKo } from './redrive.ts'
@@ -13,6 +14,7 @@ const REMARKS: Partial<Record<CommitpostErrorCode, string>> = {
   INVALID_STATE: '지금 상태에서는 할 수 없는 작업입니다. 아무것도 바뀌지 않았습니다.',
   INVALID_OPTIONS: '옵션이 올바르지 않습니다.',
   STORE_UNAVAILABLE: '데이터베이스에 연결할 수 없거나 응답이 없습니다. 잠시 후 다시 시도하십시오.',
+  FILE_ERROR: '파일이나 디렉터리를 읽거나 쓸 수 없습니다.',
   SUBSCRIPTION_CONFLICT: '같은 이름의 구독이 다른 설정으로 등록되어 있습니다.',
 }
 
@@ -179,6 +181,7 @@ export const ko: Messages = {
   care: careKo,
   redrive: redriveKo,
   proof: proofKo,
+  exports: exportKo,
   worker: {
     started: (subscriptions, config) => `워커를 시작했습니다 (${config}): ${subscriptions.join(', ')}`,
     stopping: (signal) =>

@@ -2,6 +2,7 @@ import type { CommitpostErrorCode } from '../../runtime/errors.ts'
 import type { Localized } from '../../runtime/language.ts'
 import type { DeadLetter } from '../../store/dead-letter-store.ts'
 import type { CareMessages } from './care-messages.ts'
+import type { ExportMessages } from './export-messages.ts'
 import type { ProofMessages } from './proof.ts'
 import type { RedriveMessages } from './redrive.ts'
 
@@ -16,6 +17,7 @@ export interface Messages {
   readonly care: CareMessages
   readonly redrive: RedriveMessages
   readonly proof: ProofMessages
+  readonly exports: ExportMessages
   readonly worker: WorkerMessages
   readonly monitor: MonitorMessages
   readonly metrics: MetricsMessages

@@ -72,5 +72,9 @@ export const proofEn: ProofMessages = {
     broken: (entry, id, problem) =>
       `The operator log is broken at entry ${entry}${id === null ? '' : ` (id ${id})`}: ${BROKEN[problem]}.`,
     lastGood: (hash) => `Everything before it holds, up to the hash ${hash}`,
+    exportsHold: (entries) => `The chain of exports holds: ${entries} exports.`,
+    exportsHash: (hash) => `Hash of the last export: ${hash}`,
+    exportsBroken: (entry, id, problem) =>
+      `The chain of exports is broken at export ${entry}${id === null ? '' : ` (id ${id})`}: ${BROKEN[problem]}.`,
   },
 }

@@ -69,5 +69,9 @@ export const proofKo: ProofMessages = {
     broken: (entry, id, problem) =>
       `운영자 기록이 ${entry}번 항목${id === null ? '' : `(id ${id})`}에서 끊어졌습니다: ${BROKEN[problem]}.`,
     lastGood: (hash) => `그 앞까지는 온전합니다. 마지막 해시: ${hash}`,
+    exportsHold: (entries) => `내보내기 기록이 온전합니다. ${entries}건입니다.`,
+    exportsHash: (hash) => `마지막 내보내기의 해시: ${hash}`,
+    exportsBroken: (entry, id, problem) =>
+      `내보내기 기록이 ${entry}번째${id === null ? '' : `(id ${id})`}에서 끊어졌습니다: ${BROKEN[problem]}.`,
   },
 }

@@ -56,4 +56,7 @@ export interface AuditMessages {
   readonly hash: (hash: string) => string
   readonly broken: (entry: string, id: string | null, problem: BrokenLink['problem']) => string
   readonly lastGood: (hash: string) => string
+  readonly exportsHold: (entries: string) => string
+  readonly exportsHash: (hash: string) => string
+  readonly exportsBroken: (entry: string, id: string | null, problem: BrokenLink['problem']) => string
 }

@@ -22,7 +22,8 @@ const surplusSql = `
     from pg_class c cross join lateral aclexplode(c.relacl) a left join pg_roles r on r.oid = a.grantee
    where ${ours} and a.grantee <> c.relowner and c.relkind in ('r', 'p', 'S')
      and (a.grantee = 0 or a.privilege_type in ('TRUNCATE', 'TRIGGER')
-          or (c.relname in ('outbox_event', 'outbox_operator_log', 'outbox_operator_log_head', 'outbox_scope')
+          or (c.relname in ('outbox_event', 'outbox_operator_log', 'outbox_operator_log_head', 'outbox_scope',
+                            'outbox_export', 'outbox_export_head')
               and a.privilege_type in ('UPDATE', 'DELETE'))
           or (c.relname in ('outbox_delivery', 'outbox_dead_letter') and a.privilege_type = 'DELETE'))
   union all

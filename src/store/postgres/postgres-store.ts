@@ -1,13 +1,7 @@
 import type { ClaimedDelivery } from '../../delivery/delivery.ts'
 import type { NewEvent } from '../../event/event.ts'
 import { type Clock, systemClock } from '../../runtime/clock.ts'
-import {
-  isRecord,
-  methodsProblem,
-  recordProblem,
-  refuseProblems,
-  unknownOptionProblems,
-} from '../../runtime/option-checks.ts'
+import { refuseProblems } from '../../runtime/option-checks.ts'
 import type { MonitorStore } from '../alert-store.ts'
 import type {
   AmendRequest,
@@ -19,9 +13,11 @@ import type {
   DeadLetterGroupQuery,
   DeadLetterQuery,
   PurgeRequest,
+  RevealRecord,
 } from '../dead-letter-store.ts'
 import type { DoctorFacts, DoctorLimits } from '../doctor-facts.ts'
 import type { EventTrace } from '../event-trace.ts'
+import type { ExportStore } from '../export-store.ts'
 import type { GaugeLimits, Gauges } from '../gauge-store.ts'
 import type { SubscriptionStatus } from '../inspect-store.ts'
 import type { AuditReport, VerifyReport, VerifyRequest } from '../proof-store.ts'
@@ -42,13 +38,14 @@ import { amendDeadLetter } from './amend-dead-letter.ts'
 import { beginRedrive, cancelRedrive, stepRedrive } from './apply-redrive.ts'
 import { assertInTransaction } from './assert-in-transaction.ts'
 import { blockedKeys } from './blocked-keys.ts'
-import { isPool, type PgPool } from './client.ts'
+import type { PgPool } from './client.ts'
 import { closeDeadLetter, type DeadLetterAct } from './close-dead-letter.ts'
 import { completeInTransaction } from './complete-in-transaction.ts'
 import { countDeadLetters } from './count-dead-letters.ts'
 import { countEvents } from './count-events.ts'
 import { doctorFacts } from './doctor-facts.ts'
 import { explained } from './explained.ts'
+import { PostgresExportStore } from './export-store.ts'
 import { findDeadLetter } from './find-dead-letter.ts'
 import { groupDeadLetters } from './group-dead-letters.ts'
 import { DEFAULT_SCHEMA, type QuotedSchema, quoteSchema } from './identifiers.ts'
@@ -60,14 +57,16 @@ import { planRedrive } from './plan-redrive.ts'
 import { purgeDeadLetters } from './purge-dead-letters.ts'
 import { readGauges } from './read-gauges.ts'
 import { recordOnce } from './record-once.ts'
+import { recordReveal } from './record-reveal.ts'
 import { redriveProgress } from './redrive-progress.ts'
 import { retire } from './retire.ts'
 import { setPaused } from './set-paused.ts'
 import { siblingPool } from './sibling-pool.ts'
+import { storeProblems } from './store-problems.ts'
 import { subscriptionStatuses } from './subscription-statuses.ts'
 import { traceEvent } from './trace-event.ts'
 import { verify } from './verify.ts'
-import { verifyOperatorLog } from './verify-operator-log.ts'
+import { verifyChains } from './verify-chains.ts'
 import { notify } from './wake-channel.ts'
 import { PostgresWorkerStore } from './worker-store.ts'
 
@@ -102,19 +101,6 @@ function bearLostConnections(pool: PgPool): void {
   if (borne.has(pool)) return
   borne.add(pool)
   pool.on?.('error', () => undefined)
-}
-
-function storeProblems(options: unknown): readonly (string | null)[] {
-  if (!isRecord(options)) return [recordProblem('the argument', options)]
-  // Its properties are none of ours: one line says more than "there is no option" for each of them.
-  if (options['pool'] === undefined && isPool(options)) {
-    return ['the argument is a pool, but must be an object that holds it: postgresStore({ pool })']
-  }
-  return [
-    ...unknownOptionProblems(options, ['pool', 'schema', 'clock']),
-    isPool(options['pool']) ? null : 'pool must be a pool of clients, such as new pg.Pool()',
-    methodsProblem('clock', options['clock'], ['now', 'monotonicMs', 'sleep']),
-  ]
 }
 
 /** It does one thing after the other, and keeps its turn meanwhile. */
@@ -185,6 +171,10 @@ class PostgresStore implements OutboxStore<Transaction> {
 
   purgeDeadLetters(request: PurgeRequest): Promise<number> {
     return this.#ask('deadLetters.purge', () => purgeDeadLetters(this.#pool, this.#schema, request))
+  }
+
+  recordReveal(record: RevealRecord): Promise<void> {
+    return this.#ask('deadLetters.reveal', () => recordReveal(this.#pool, this.#schema, record))
   }
 
   planRedrive(filter: RedriveFilter): Promise<RedrivePlan> {
@@ -259,8 +249,8 @@ class PostgresStore implements OutboxStore<Transaction> {
     return this.#ask('why', () => traceEvent(this.#pool, this.#schema, eventId))
   }
 
-  verifyOperatorLog(): Promise<AuditReport> {
-    return this.#ask('audit', () => verifyOperatorLog(this.#pool, this.#schema))
+  verifyChains(): Promise<AuditReport> {
+    return this.#ask('audit', () => verifyChains(this.#pool, this.#schema))
   }
 
   notifyWorkers(): Promise<void> {
@@ -271,6 +261,10 @@ class PostgresStore implements OutboxStore<Transaction> {
     // Whatever breaks an idle connection is met again, and reported, by the next statement.
     const connections = siblingPool(this.#pool, () => undefined)
     return new PostgresWorkerStore(connections, this.#schema, this.#clock)
+  }
+
+  openExports(): ExportStore {
+    return new PostgresExportStore(this.#pool, this.#schema)
   }
 
   openMonitor(): MonitorStore {

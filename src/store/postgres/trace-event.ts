@@ -7,7 +7,8 @@ import { traceSubscriptionsSql } from './trace-subscriptions-sql.ts'
 import { withSnapshot } from './with-snapshot.ts'
 
 const eventSql = (schema: QuotedSchema): string => `
-  select e.id, e.stream, e.event_type, e.aggregate_type, e.aggregate_id, ${timeColumn('e.created_at')}
+  select e.id, e.stream, e.event_type, e.aggregate_type, e.aggregate_id, ${timeColumn('e.created_at')},
+         e.payload
     from ${schema}.outbox_event e where e.event_id = $1`
 
 const MOST_LETTERS = 100
@@ -22,10 +23,12 @@ export async function traceEvent(pool: PgPool, schema: QuotedSchema, eventId: st
   const trace = await withSnapshot(pool, async (client) => {
     const [event] = await rawQuery(client, eventSql(schema), [eventId])
     if (event === undefined) {
-      return { event: null, subscriptions: [], letters: await readLetters(client, schema, eventId) }
+      const letters = await readLetters(client, schema, eventId)
+      return { event: null, payload: null, subscriptions: [], letters }
     }
     const rows = await rawQuery(client, traceSubscriptionsSql(schema), [eventId])
-    return { event: toEvent(event), subscriptions: rows.map(toSubscriptionTrace), letters: [] }
+    const payload: unknown = JSON.parse(event[6] as string)
+    return { event: toEvent(event), payload, subscriptions: rows.map(toSubscriptionTrace), letters: [] }
   })
   const isJoining = trace.subscriptions.some(({ state }) => state === 'joining')
   return { ...trace, waitsFor: isJoining ? await openTransaction(pool, schema) : null }

@@ -27,6 +27,12 @@ export const outboxes: Group = {
       ({ pool }) => ({ store: pool, events }),
     ),
     outboxOf('{ store, events: {} }', 'events must be a catalogue', ({ store }) => ({ store, events: {} })),
+    outboxWith("sensitive: { logs: 'keep' }", 'sensitive: there is no option "logs"; did you mean "log"?', {
+      sensitive: { logs: 'keep' },
+    }),
+    outboxWith("sensitive: { log: 'hide' }", "sensitive.log must be one of 'mask', 'keep', but is \"hide\"", {
+      sensitive: { log: 'hide' },
+    }),
     outboxWith('maxPayloadByte: 5', 'did you mean "maxPayloadBytes"?', { maxPayloadByte: 5 }),
     outboxWith('maxPayloadBytes: 0', 'maxPayloadBytes must be a whole number from 1', { maxPayloadBytes: 0 }),
     outboxWith("maxPayloadBytes: '1MB'", 'maxPayloadBytes must be a whole number', {

@@ -26,7 +26,7 @@ revoke all on
   {schema}.outbox_unmatched, {schema}.outbox_inbox, {schema}.outbox_amendment, {schema}.outbox_redrive_plan,
   {schema}.outbox_redrive_item, {schema}.outbox_migration, {schema}.outbox_alarm, {schema}.outbox_monitor,
   {schema}.outbox_scope, {schema}.outbox_operator_log_head, {schema}.outbox_stand_in, {schema}.outbox_lease,
-  {schema}.outbox_in_hand
+  {schema}.outbox_in_hand, {schema}.outbox_export, {schema}.outbox_export_head
   from public, {publisher}, {worker}, {operator}, {viewer};
 revoke all on sequence
   {schema}.outbox_event_id_seq, {schema}.outbox_registry_xid, {schema}.outbox_lease_token
@@ -57,7 +57,11 @@ revoke all on function
   {schema}.outbox_step_redrive(bigint, text, text), {schema}.outbox_cancel_redrive(bigint, text, text),
   {schema}.outbox_redrive_by_policy(integer, text, text[], text[], double precision, double precision, integer),
   {schema}.outbox_lock_registry(), {schema}.outbox_require_operator(text), {schema}.outbox_keep_scope(),
-  {schema}.outbox_chain(), {schema}.outbox_operator_hash({schema}.outbox_operator_log)
+  {schema}.outbox_chain(), {schema}.outbox_operator_hash({schema}.outbox_operator_log),
+  {schema}.outbox_export_hash({schema}.outbox_export), {schema}.outbox_chain_export(),
+  {schema}.outbox_refuse_export_change(),
+  {schema}.outbox_record_export(text, bigint, bigint, bigint, text, text, boolean, uuid[], text, text),
+  {schema}.outbox_verify_export(bigint, text, text, text), {schema}.outbox_is_exported(text, bigint, uuid)
   from public, {publisher}, {worker}, {operator}, {viewer};
 
 grant usage on schema {schema} to {publisher}, {worker}, {operator}, {viewer};
@@ -120,13 +124,17 @@ grant select on
   {schema}.outbox_unmatched, {schema}.outbox_inbox, {schema}.outbox_amendment, {schema}.outbox_redrive_plan,
   {schema}.outbox_redrive_item, {schema}.outbox_migration, {schema}.outbox_alarm, {schema}.outbox_monitor,
   {schema}.outbox_scope, {schema}.outbox_operator_log_head, {schema}.outbox_stand_in, {schema}.outbox_lease,
-  {schema}.outbox_in_hand
+  {schema}.outbox_in_hand, {schema}.outbox_export, {schema}.outbox_export_head
   to {viewer}, {operator};
 grant execute on function
   {schema}.outbox_matches(text[], text[], text, text),
-  {schema}.outbox_operator_hash({schema}.outbox_operator_log)
+  {schema}.outbox_operator_hash({schema}.outbox_operator_log),
+  {schema}.outbox_export_hash({schema}.outbox_export), {schema}.outbox_is_exported(text, bigint, uuid)
   to {viewer}, {operator};
-grant execute on function {schema}.outbox_error_pattern(text) to {viewer}, {operator};
+grant execute on function
+  {schema}.outbox_error_pattern(text), {schema}.outbox_lane_of(text, smallint),
+  {schema}.outbox_key_of(text, text, text, text)
+  to {viewer}, {operator};
 grant select on sequence
   {schema}.outbox_event_id_seq, {schema}.outbox_registry_xid, {schema}.outbox_lease_token
   to {viewer}, {operator};
@@ -140,7 +148,9 @@ grant execute on function
   {schema}.outbox_amend(bigint, jsonb, text, text, integer, uuid),
   {schema}.outbox_move_aside(text, text, text, text, integer), {schema}.outbox_plan_redrive(jsonb),
   {schema}.outbox_begin_redrive(bigint, text, double precision, integer, double precision, integer, boolean),
-  {schema}.outbox_step_redrive(bigint, text, text), {schema}.outbox_cancel_redrive(bigint, text, text)
+  {schema}.outbox_step_redrive(bigint, text, text), {schema}.outbox_cancel_redrive(bigint, text, text),
+  {schema}.outbox_record_export(text, bigint, bigint, bigint, text, text, boolean, uuid[], text, text),
+  {schema}.outbox_verify_export(bigint, text, text, text)
   to {operator};
 grant update (paused_at, paused_by, updated_at) on {schema}.outbox_subscription to {operator};
 grant insert (operator, action, target, affected, note) on {schema}.outbox_operator_log to {operator};

@@ -1,0 +1,37 @@
+import { readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { ALERT_RULES, DEAD_LETTER_REASONS } from '../../src/index.ts'
+
+const read = (path: string): string => readFileSync(new URL(`../../docs/${path}.md`, import.meta.url), 'utf8')
+
+/** What stands in the first column of a table, and is a name in code. */
+const rowsOf = (text: string): readonly string[] =>
+  [...text.matchAll(/^\| `([^`]+)`/gm)].map(([, name]) => name as string)
+
+/** The defaults that a page tells: `unresolved: 10`. */
+const defaultsOf = (text: string): readonly string[] =>
+  [...text.matchAll(/`(\w+: [\w_]+)` +\|$/gm)].map(([, option]) => option as string)
+
+test('the Korean page about alerts tells every rule, with the same defaults', () => {
+  expect(defaultsOf(read('alerts.ko'))).toEqual(defaultsOf(read('alerts')))
+  expect(rowsOf(read('alerts.ko'))).toEqual(expect.arrayContaining([...ALERT_RULES]))
+})
+
+test('the Korean page about dead letters tells every reason', () => {
+  const reasons = Object.keys(DEAD_LETTER_REASONS)
+  expect(rowsOf(read('dead-letters.ko')).filter((name) => reasons.includes(name))).toEqual(reasons)
+})
+
+test('the Korean page about the proof names the same commands', () => {
+  const commands = (text: string): readonly string[] => [
+    ...new Set([...text.matchAll(/^\|.*`commitpost ([a-z ]+)/gm)].map(([, name]) => (name as string).trim())),
+  ]
+  expect(commands(read('proof.ko'))).toEqual(commands(read('proof')))
+})
+
+test.each(['alerts', 'dead-letters', 'proof', 'errors', 'reliability'])(
+  '%s leads to its Korean page',
+  (page) => {
+    expect(read(page)).toContain(`[한국어](${page}.ko.md)`)
+  },
+)
