@@ -25,7 +25,8 @@ revoke all on
   {schema}.outbox_lane, {schema}.outbox_worker, {schema}.outbox_dead_letter, {schema}.outbox_operator_log,
   {schema}.outbox_unmatched, {schema}.outbox_inbox, {schema}.outbox_amendment, {schema}.outbox_redrive_plan,
   {schema}.outbox_redrive_item, {schema}.outbox_migration, {schema}.outbox_alarm, {schema}.outbox_monitor,
-  {schema}.outbox_scope, {schema}.outbox_operator_log_head, {schema}.outbox_stand_in
+  {schema}.outbox_scope, {schema}.outbox_operator_log_head, {schema}.outbox_stand_in, {schema}.outbox_export,
+  {schema}.outbox_archive, {schema}.outbox_archived, {schema}.outbox_retention_run
   from public, {publisher}, {worker}, {operator}, {viewer};
 revoke all on sequence
   {schema}.outbox_event_id_seq, {schema}.outbox_registry_xid, {schema}.outbox_lease_token
@@ -56,7 +57,18 @@ revoke all on function
   {schema}.outbox_step_redrive(bigint, text, text), {schema}.outbox_cancel_redrive(bigint, text, text),
   {schema}.outbox_redrive_by_policy(integer, text, text[], text[], double precision, double precision, integer),
   {schema}.outbox_lock_registry(), {schema}.outbox_require_operator(text), {schema}.outbox_keep_scope(),
-  {schema}.outbox_chain(), {schema}.outbox_operator_hash({schema}.outbox_operator_log)
+  {schema}.outbox_chain(), {schema}.outbox_operator_hash({schema}.outbox_operator_log),
+  {schema}.outbox_refuse_archived(), {schema}.outbox_mask_at(jsonb, text[]), {schema}.outbox_mask(jsonb, jsonb),
+  {schema}.outbox_try_lock_registry(), {schema}.outbox_removable(uuid[], timestamptz), {schema}.outbox_remove(uuid[]),
+  {schema}.outbox_keep_copy({schema}.outbox_retention_run, uuid[]),
+  {schema}.outbox_next_retained({schema}.outbox_retention_run, integer),
+  {schema}.outbox_draft_retention(text, jsonb), {schema}.outbox_begin_retention(text, jsonb, integer),
+  {schema}.outbox_unlocked(uuid[]), {schema}.outbox_take_away({schema}.outbox_retention_run, uuid[]),
+  {schema}.outbox_retention_waits({schema}.outbox_retention_run, text),
+  {schema}.outbox_step_retention(bigint, text, text, text, integer, integer, double precision),
+  {schema}.outbox_retain(bigint, text, text, text, integer, integer, double precision),
+  {schema}.outbox_retain_by_policy(bigint, text, integer, integer, double precision),
+  {schema}.outbox_preview_retention(jsonb, integer)
   from public, {publisher}, {worker}, {operator}, {viewer};
 
 grant usage on schema {schema} to {publisher}, {worker}, {operator}, {viewer};
@@ -69,7 +81,7 @@ grant insert (event_id, stream, event_type, schema_version, aggregate_type, aggr
   on {schema}.outbox_event to {publisher};
 grant execute on function {schema}.outbox_uuid_v7() to {publisher};
 
--- == worker: claims, settles, registers; cannot write events, decide on dead letters or remove anything 
+-- == worker: claims, settles, registers, retains; cannot write events or decide on dead letters ====
 
 grant select on
   {schema}.outbox_event, {schema}.outbox_subscription, {schema}.outbox_delivery, {schema}.outbox_lane,
@@ -111,6 +123,13 @@ grant execute on function
   {schema}.outbox_redrive_by_policy(integer, text, text[], text[], double precision, double precision, integer)
   to {worker};
 
+-- Nor here: what it removes is done with, by the rules of the functions, and is recorded as the act of a policy.
+grant select on {schema}.outbox_archive, {schema}.outbox_retention_run to {worker};
+grant execute on function
+  {schema}.outbox_begin_retention(text, jsonb, integer),
+  {schema}.outbox_retain_by_policy(bigint, text, integer, integer, double precision)
+  to {worker};
+
 -- == viewer: reads ================================================================================
 
 grant select on
@@ -118,13 +137,17 @@ grant select on
   {schema}.outbox_lane, {schema}.outbox_worker, {schema}.outbox_dead_letter, {schema}.outbox_operator_log,
   {schema}.outbox_unmatched, {schema}.outbox_inbox, {schema}.outbox_amendment, {schema}.outbox_redrive_plan,
   {schema}.outbox_redrive_item, {schema}.outbox_migration, {schema}.outbox_alarm, {schema}.outbox_monitor,
-  {schema}.outbox_scope, {schema}.outbox_operator_log_head, {schema}.outbox_stand_in
+  {schema}.outbox_scope, {schema}.outbox_operator_log_head, {schema}.outbox_stand_in, {schema}.outbox_export,
+  {schema}.outbox_archive, {schema}.outbox_archived, {schema}.outbox_retention_run
   to {viewer}, {operator};
 grant execute on function
   {schema}.outbox_matches(text[], text[], text, text),
   {schema}.outbox_operator_hash({schema}.outbox_operator_log)
   to {viewer}, {operator};
-grant execute on function {schema}.outbox_error_pattern(text) to {viewer}, {operator};
+grant execute on function
+  {schema}.outbox_error_pattern(text), {schema}.outbox_draft_retention(text, jsonb),
+  {schema}.outbox_preview_retention(jsonb, integer)
+  to {viewer}, {operator};
 grant select on sequence
   {schema}.outbox_event_id_seq, {schema}.outbox_registry_xid, {schema}.outbox_lease_token
   to {viewer}, {operator};
@@ -138,7 +161,9 @@ grant execute on function
   {schema}.outbox_amend(bigint, jsonb, text, text, integer, uuid),
   {schema}.outbox_move_aside(text, text, text, text, integer), {schema}.outbox_plan_redrive(jsonb),
   {schema}.outbox_begin_redrive(bigint, text, double precision, integer, double precision, integer, boolean),
-  {schema}.outbox_step_redrive(bigint, text, text), {schema}.outbox_cancel_redrive(bigint, text, text)
+  {schema}.outbox_step_redrive(bigint, text, text), {schema}.outbox_cancel_redrive(bigint, text, text),
+  {schema}.outbox_begin_retention(text, jsonb, integer),
+  {schema}.outbox_retain(bigint, text, text, text, integer, integer, double precision)
   to {operator};
 grant update (paused_at, paused_by, updated_at) on {schema}.outbox_subscription to {operator};
 grant insert (operator, action, target, affected, note) on {schema}.outbox_operator_log to {operator};
