@@ -26,7 +26,8 @@ export {
   type WorkerConfigSource,
 } from './cli/worker-config.ts'
 export type { ApplyAct } from './dead-letter/apply-plan.ts'
-export type { DeadLetters, OperatorAct, PurgeOptions } from './dead-letter/dead-letters.ts'
+export type { DeadLetters, PurgeOptions } from './dead-letter/dead-letters.ts'
+export type { OperatorAct } from './runtime/operator-act.ts'
 export type { Redrive } from './dead-letter/redrive.ts'
 export type { ClaimedDelivery, DeliveryFailure, DeliveryStatus, Lease } from './delivery/delivery.ts'
 export { FAILURE_MEANINGS, type OwnFailureCode } from './delivery/failure.ts'

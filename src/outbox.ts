@@ -1,11 +1,6 @@
 import { type AlertOptions, alertProblems } from './alert/alert-options.ts'
 import type { Monitor } from './alert/monitor.ts'
-import {
-  actProblems,
-  createDeadLetters,
-  type DeadLetters,
-  type OperatorAct,
-} from './dead-letter/dead-letters.ts'
+import { createDeadLetters, type DeadLetters } from './dead-letter/dead-letters.ts'
 import { moveKeyAside } from './dead-letter/move-aside.ts'
 import { createRedrive, type Redrive } from './dead-letter/redrive.ts'
 import { keyProblem } from './dead-letter/redrive-problems.ts'
@@ -24,8 +19,11 @@ import {
 } from './publish/in-transaction.ts'
 import { createObservedBus } from './publish/observed-bus.ts'
 import { publisherProblems } from './publish/publisher.ts'
+import { createRetention, type Retention } from './retain/retention.ts'
+import { type RetentionOptions, resolveRetention, retentionProblems } from './retain/retention-options.ts'
 import { type Clock, systemClock } from './runtime/clock.ts'
 import { type Ids, systemIds } from './runtime/ids.ts'
+import { actProblems, type OperatorAct } from './runtime/operator-act.ts'
 import {
   booleanProblem,
   functionProblem,
@@ -81,6 +79,11 @@ export interface OutboxOptions<C extends Catalogue, Tx> {
   readonly metrics?: Meter
   /** Carries traces from publishers to handlers: `openTelemetry()` of `commitpost/otel`. */
   readonly tracing?: Tracing
+  /**
+   * How long events are kept that everybody is done with. Workers see to it each day.
+   * @default for ever
+   */
+  readonly retention?: RetentionOptions
   /** Time, for tests. */
   readonly clock?: Clock
   /** Chance, for tests. */
@@ -113,6 +116,8 @@ export interface Outbox<C extends Catalogue, Tx> extends EventBus<C, Tx> {
   readonly redrive: Redrive
   /** The proof that nothing is lost: verify, doctor, why, and the audit of the operator log. */
   readonly proof: Proof
+  /** What becomes of events that everybody is done with. */
+  readonly retention: Retention
   /** Runs the work between BEGIN and COMMIT on a client of the pool, and wakes the workers after the commit. */
   inTransaction<Pool extends TransactionPool, Result>(
     pool: Pool,
@@ -170,6 +175,7 @@ export function createOutbox<C extends Catalogue, Tx>(options: OutboxOptions<C, 
     }),
     redrive: createRedrive(store, clock),
     proof: createProof(store, () => events.events.map(({ storedAs }) => storedAs)),
+    retention: createRetention({ ...parts, store: store.retention }),
     inTransaction: (pool, work, given = {}) => inTransaction(pool, work, wakingAfterCommit(given, bell)),
     wake: () => bell.ring(),
     subscription: (name, given) => {
@@ -219,6 +225,7 @@ function resolveOutboxOptions<C extends Catalogue, Tx>(options: OutboxOptions<C,
     logger: options.logger ?? silentLogger,
     metrics: options.metrics,
     tracing: options.tracing,
+    retention: options.retention === undefined ? null : resolveRetention(options.retention, options.events),
     clock: options.clock ?? systemClock,
     random: options.random ?? systemRandom,
     ids: options.ids ?? systemIds,
@@ -234,6 +241,7 @@ const OPTION_NAMES: readonly (keyof OutboxOptions<Catalogue, unknown>)[] = [
   'ambientHeaders',
   'metrics',
   'tracing',
+  'retention',
   'clock',
   'random',
   'ids',
@@ -254,6 +262,7 @@ function outboxProblems(options: unknown): readonly (string | null)[] {
     methodsProblem('logger', options['logger'], LOGGER_METHODS),
     methodsProblem('metrics', options['metrics'], ['observer', 'published']),
     tracingProblem(options['tracing']),
+    ...retentionProblems(options['retention']),
     methodsProblem('clock', options['clock'], ['now', 'monotonicMs', 'sleep']),
     functionProblem('random', options['random']),
     ...publisherProblems(options),

@@ -1,4 +1,5 @@
-import type { DeadLetters, OperatorAct } from '../dead-letter/dead-letters.ts'
+import type { DeadLetters } from '../dead-letter/dead-letters.ts'
+import type { OperatorAct } from '../runtime/operator-act.ts'
 import type { Redrive } from '../dead-letter/redrive.ts'
 import type { Catalogue } from '../event/catalogue.ts'
 import type { Proof } from '../inspect/proof.ts'

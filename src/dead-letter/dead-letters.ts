@@ -3,14 +3,13 @@ import { DEFAULT_MAX_PAYLOAD_BYTES } from '../event/encode-payload.ts'
 import { type Duration, durationProblem, parseDuration } from '../runtime/duration.ts'
 import { NotFoundError } from '../runtime/errors.ts'
 import { type Ids, systemIds } from '../runtime/ids.ts'
+import { actProblems, type OperatorAct } from '../runtime/operator-act.ts'
 import {
   isRecord,
   recordProblem,
   refuseProblems,
-  shown,
   unknownOptionProblems,
 } from '../runtime/option-checks.ts'
-import { LONGEST_ERROR_TEXT } from '../runtime/text.ts'
 import type {
   BlockedKey,
   BlockedKeyQuery,
@@ -24,13 +23,6 @@ import type {
 import { amendedPayload } from './amend.ts'
 import { exportDeadLetters } from './export.ts'
 import { blockedProblems, filterProblems, idProblems, storedTextProblem } from './query-problems.ts'
-
-/** Who acts, and why. Both are kept with the act. */
-export interface OperatorAct {
-  readonly operator: string
-  /** At most 2,000 characters. */
-  readonly note?: string
-}
 
 /** Which resolved dead letters are removed. */
 export interface PurgeOptions {
@@ -164,25 +156,4 @@ function purgeProblems(options: unknown): readonly (string | null)[] {
     isTooLong ? 'olderThan must be at most 100 years' : null,
     storedTextProblem('subscription', subscription),
   ]
-}
-
-/** What is wrong with the description of an act, for all acts that are recorded. Some may say more than who and why. */
-export function actProblems(act: unknown, more: readonly string[] = []): readonly (string | null)[] {
-  if (!isRecord(act)) return [`the act must be { operator, note? }, but is ${shown(act)}`]
-  const { operator, note } = act
-  const isNamed = typeof operator === 'string' && operator.trim() !== ''
-  return [
-    isNamed ? null : 'operator must name who does this: it is recorded with the act',
-    noteProblem(note),
-    ...unknownOptionProblems(act, ['operator', 'note', ...more]),
-  ]
-}
-
-// Kept with every act and shown in lists: a remark, not a document.
-function noteProblem(note: unknown): string | null {
-  if (note === undefined || note === null) return null
-  if (typeof note !== 'string') return `note must be text, but is ${shown(note)}`
-  return note.length <= LONGEST_ERROR_TEXT
-    ? null
-    : `note must be at most ${LONGEST_ERROR_TEXT} characters long, but is ${note.length}`
 }

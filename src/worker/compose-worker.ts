@@ -8,6 +8,8 @@ import type { EventBus } from '../publish/event-bus.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Ids } from '../runtime/ids.ts'
 import type { Random } from '../runtime/random.ts'
+import type { ResolvedRetention } from '../retain/retention-options.ts'
+import { ScheduledRetention } from '../retain/scheduled-retention.ts'
 import type { OutboxStore } from '../store/store.ts'
 import { createContextServices } from './context-services.ts'
 import { resolveSubscriptions } from './resolve-subscriptions.ts'
@@ -25,6 +27,8 @@ export interface OutboxParts<C extends Catalogue, Tx> {
   readonly logger: Logger
   readonly metrics: Meter | undefined
   readonly tracing: Tracing | undefined
+  /** Null where there are no policies. */
+  readonly retention: ResolvedRetention | null
   readonly clock: Clock
   readonly random: Random
   readonly ids: Ids
@@ -38,7 +42,7 @@ export function composeWorker<C extends Catalogue, Tx>(
   subscriptions: readonly Subscription<C, Tx>[],
   given: WorkerOptions,
 ): Worker {
-  const { store, events, clock, random, ids, metrics, tracing } = outbox
+  const { store, events, clock, random, ids, metrics, tracing, retention } = outbox
   // Typed by the catalogue up to here; inside, names and handlers are what they are at run time.
   const untyped = subscriptions as unknown as readonly Subscription<Catalogue, unknown>[]
   const resolved = resolveSubscriptions(events, untyped, workerProblems(given))
@@ -70,6 +74,10 @@ export function composeWorker<C extends Catalogue, Tx>(
     random,
     logger,
     observer,
+    retention:
+      retention === null
+        ? null
+        : new ScheduledRetention({ store: store.retention, retention, workerId: id, clock, observer }),
     openMonitor: () => alerts.open(id, observer),
     onAttemptEnded: () => {
       if (!hasPublished) return

@@ -121,10 +121,11 @@ create table {schema}.outbox_retention_run (
   -- Whose last delivery was done before it may go.
   cutoff          timestamptz not null,
   archive_id      integer,
-  -- What is not looked at any more: positions up to this one, then events that no subscription took.
+  -- What is looked at: deliveries by position; then events that no subscription took; then those from a time when there
+  -- was none. And how far that is.
+  stage           text        not null default 'delivered' check (stage in ('delivered', 'unmatched', 'unserved')),
   last_position   bigint      not null default 0,
-  unmatched_only  boolean     not null default false,
-  last_unmatched  uuid,
+  last_event      uuid,
   deleted         bigint      not null default 0,
   archived        bigint      not null default 0,
   -- Left where they are: no verified export has them; the catalogue does not say what of them is to be masked.
@@ -285,22 +286,23 @@ begin
 end
   $commitpost$;
 
--- Where a run goes on, and what of it may go: the next positions, and then events that no subscription took.
-create function {schema}.outbox_next_retained(
-    inout run {schema}.outbox_retention_run, batch integer, out removable uuid[], out is_over boolean)
+-- The smallest id of UUID version 7, and of any other form, from that time on.
+create function {schema}.outbox_id_at(at timestamptz) returns uuid
+  language sql stable set search_path = pg_catalog, pg_temp
+  as $commitpost$
+    select (encode(int8send(extract(epoch from at)::bigint * 65536000), 'hex') || repeat('0', 16))::uuid
+  $commitpost$;
+
+-- The next events to look at, and where the run is after them; null where there are no more.
+create function {schema}.outbox_next_candidates(
+    inout run {schema}.outbox_retention_run, batch integer, out candidates uuid[])
   language plpgsql stable set search_path = pg_catalog, pg_temp
   set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
   as $commitpost$
 declare
   first_position bigint;
-  candidates uuid[];
-  awaiting bigint[];
-  unknown bigint[];
-  too_new bigint[];
 begin
-  is_over := false;
-  removable := '{}';
-  if not run.unmatched_only then
+  if run.stage = 'delivered' then
     select min(f.id) into first_position
       from {schema}.outbox_subscription s
      cross join lateral generate_series(0, greatest(s.lanes - 1, 0)) as l(lane)
@@ -308,54 +310,102 @@ begin
        select d.id from {schema}.outbox_delivery d
         where d.subscription_id = s.id and d.lane = l.lane::smallint and d.id > run.last_position
         order by d.id limit 1) f;
-    run.unmatched_only := first_position is null;
+    if first_position is not null then
+      run.last_position := first_position + batch - 1;
+      select array_agg(distinct f.event_id) into candidates
+        from {schema}.outbox_subscription s
+       cross join lateral generate_series(0, greatest(s.lanes - 1, 0)) as l(lane)
+       cross join lateral (
+         select d.event_id from {schema}.outbox_delivery d
+          where d.subscription_id = s.id and d.lane = l.lane::smallint
+            and d.id >= first_position and d.id <= run.last_position) f;
+      -- Positions grow with time: where all are too new, so is whatever comes after.
+      perform 1 from {schema}.outbox_event e where e.event_id = any (candidates) and e.created_at < run.cutoff;
+      if found then
+        return;
+      end if;
+      perform 1 from {schema}.outbox_event e where e.event_id = any (candidates);
+      if not found then
+        return;
+      end if;
+    end if;
+    run.stage := 'unmatched';
   end if;
-  if run.unmatched_only then
-    select array_agg(u.event_id order by u.event_id) into candidates from (
+  if run.stage = 'unmatched' then
+    candidates := array(
       select u.event_id from {schema}.outbox_unmatched u
-       where (run.last_unmatched is null or u.event_id > run.last_unmatched)
+       where (run.last_event is null or u.event_id > run.last_event)
          and u.reported_at is not null and u.created_at < run.cutoff
-       order by u.event_id limit batch) u;
-    is_over := candidates is null;
-    run.last_unmatched := coalesce(candidates[cardinality(candidates)], run.last_unmatched);
-  else
-    run.last_position := first_position + batch - 1;
-    select array_agg(distinct f.event_id) into candidates
-      from {schema}.outbox_subscription s
-     cross join lateral generate_series(0, greatest(s.lanes - 1, 0)) as l(lane)
-     cross join lateral (
-       select d.event_id from {schema}.outbox_delivery d
-        where d.subscription_id = s.id and d.lane = l.lane::smallint
-          and d.id >= first_position and d.id <= run.last_position) f;
-    -- Positions grow with time: where all are too new, so is whatever comes after.
-    run.unmatched_only := (select bool_and(e.created_at >= run.cutoff) from {schema}.outbox_event e
-                            where e.event_id = any (candidates));
-    run.unmatched_only := coalesce(run.unmatched_only, false);
+       order by u.event_id limit batch);
+    if cardinality(candidates) > 0 then
+      run.last_event := candidates[cardinality(candidates)];
+      return;
+    end if;
+    run.stage := 'unserved';
+    run.last_event := null;
+    -- Whatever is newer than the oldest subscription has a delivery, or was not taken by any.
+    perform 1 from {schema}.outbox_event e
+      where e.created_at < least(run.cutoff, (select min(s.created_at) from {schema}.outbox_subscription s
+                                               where s.state <> 'retired'));
+    if not found then
+      run.last_event := 'ffffffff-ffff-ffff-ffff-ffffffffffff';
+    end if;
   end if;
-  select coalesce(array_agg(e.event_id), '{}') into candidates from {schema}.outbox_event e
-   where e.event_id = any (candidates) and e.created_at < run.cutoff
-     and e.stream like run.settings ->> 'streamLike'
-     and not e.stream like any (array(select jsonb_array_elements_text(run.settings -> 'streamUnlike')));
-  if cardinality(candidates) = 0 then
+  -- Ids are in the order of time where they are of version 7: those that are too new are stepped over.
+  candidates := array(select e.event_id from {schema}.outbox_event e
+                       where run.last_event is null or e.event_id > run.last_event
+                       order by e.event_id limit batch);
+  run.last_event := candidates[cardinality(candidates)];
+  if run.last_event >= {schema}.outbox_id_at(run.cutoff) then
+    run.last_event := greatest(run.last_event, {schema}.outbox_id_at(clock_timestamp() + interval '1 hour'));
+  end if;
+  candidates := nullif(candidates, '{}');
+end
+  $commitpost$;
+
+-- What of the next events may go.
+create function {schema}.outbox_next_retained(
+    inout run {schema}.outbox_retention_run, batch integer, out removable uuid[], out is_over boolean)
+  language plpgsql stable set search_path = pg_catalog, pg_temp
+  set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+  as $commitpost$
+declare
+  next record;
+  wanted uuid[];
+  awaiting bigint[];
+  unknown bigint[];
+  too_new bigint[];
+begin
+  select * into next from {schema}.outbox_next_candidates(run, batch);
+  run := next.run;
+  is_over := next.candidates is null;
+  wanted := array(
+    select e.event_id from {schema}.outbox_event e
+     where e.event_id = any (next.candidates) and e.created_at < run.cutoff
+       and e.stream like run.settings ->> 'streamLike'
+       and not e.stream like any (array(select jsonb_array_elements_text(run.settings -> 'streamUnlike'))));
+  removable := case when cardinality(wanted) = 0 then '{}' else {schema}.outbox_removable(wanted, run.cutoff) end;
+  if cardinality(removable) = 0 then
     return;
   end if;
-  removable := {schema}.outbox_removable(candidates, run.cutoff);
-
   select array_agg(distinct e.id) filter (where (run.settings ->> 'requireExport')::boolean
            and not exists (select 1 from {schema}.outbox_export x
                             where x.stream = e.stream and x.verified_at is not null and x.created_at >= e.created_at
                               and e.id between x.first_position and x.last_position)),
-         array_agg(distinct e.id) filter (where run.settings -> 'mask' <> 'null' and not run.settings -> 'mask' ? e.event_type),
+         array_agg(distinct e.id) filter (
+           where run.settings -> 'mask' <> 'null' and not run.settings -> 'mask' ? e.event_type),
          -- Its id says that it is newer than it is: publishers do not look for it before that time has passed.
          array_agg(distinct e.id) filter (where run.archive_id is not null
            and get_byte(uuid_send(e.event_id), 6) between 112 and 127
-           and uuid_send(e.event_id) >= int8send((date_part('epoch', clock_timestamp())::bigint - 7200) * 65536000))
+           and e.event_id >= {schema}.outbox_id_at(clock_timestamp() - interval '2 hours'))
     into awaiting, unknown, too_new
     from {schema}.outbox_event e where e.event_id = any (removable);
   run.awaiting_export := run.awaiting_export + coalesce(cardinality(awaiting), 0);
   run.unknown_type := run.unknown_type + coalesce(cardinality(unknown), 0);
-  select coalesce(array_agg(e.event_id order by e.id), '{}') into removable from {schema}.outbox_event e
-   where e.event_id = any (removable) and e.id <> all (coalesce(awaiting || unknown || too_new, '{}'));
+  removable := array(
+    select e.event_id from {schema}.outbox_event e
+     where e.event_id = any (removable) and e.id <> all (coalesce(awaiting || unknown || too_new, '{}'))
+     order by e.id);
 end
   $commitpost$;
 
@@ -375,19 +425,17 @@ begin
   run.stream := settings ->> 'stream';
   run.settings := settings;
   run.cutoff := clock_timestamp() - (settings ->> 'keepSeconds')::float8 * interval '1 second';
+  run.stage := 'delivered';
   run.last_position := 0;
-  run.unmatched_only := false;
   run.deleted := 0;
   run.archived := 0;
   run.awaiting_export := 0;
   run.unknown_type := 0;
   if settings -> 'archive' <> 'null' then
-    select a.id into run.archive_id from {schema}.outbox_archive a
-     where a.schema_name = settings -> 'archive' ->> 'schema' and a.table_name = settings -> 'archive' ->> 'table';
-    if not found then
-      raise exception 'there is no archive %.%', settings -> 'archive' ->> 'schema', settings -> 'archive' ->> 'table'
-        using errcode = '55000', hint = 'The owner of the tables makes it, with the first run or outbox.retention.prepare().';
-    end if;
+    -- 0 is none: to know what would go, nobody has to make it first.
+    run.archive_id := coalesce((
+      select a.id from {schema}.outbox_archive a
+       where a.schema_name = settings -> 'archive' ->> 'schema' and a.table_name = settings -> 'archive' ->> 'table'), 0);
   end if;
   return run;
 end
@@ -404,6 +452,10 @@ declare
   struck timestamp := date_trunc('day', now() at time zone 'UTC') + hour * interval '1 hour';
 begin
   draft := {schema}.outbox_draft_retention(policy, settings);
+  if draft.archive_id = 0 then
+    raise exception 'there is no archive %.%', settings -> 'archive' ->> 'schema', settings -> 'archive' ->> 'table'
+      using errcode = '55000', hint = 'The owner of the tables makes it, with the first run or outbox.retention.prepare().';
+  end if;
   perform pg_advisory_xact_lock(hashtextextended('commitpost retention ' || {schema:literal}, 0));
   select * into known from {schema}.outbox_retention_run r
    where r.policy = draft.policy and r.finished_at is null for update;
@@ -554,7 +606,7 @@ begin
   -- So long that it has no more than its share of the time: what is live has the database to itself for the rest.
   wait_ms := greatest(pause_ms, ceil(1000 * extract(epoch from clock_timestamp() - began) * (1 / share - 1)));
   update {schema}.outbox_retention_run r
-     set last_position = run.last_position, unmatched_only = run.unmatched_only, last_unmatched = run.last_unmatched,
+     set stage = run.stage, last_position = run.last_position, last_event = run.last_event,
          deleted = r.deleted + outbox_step_retention.deleted, archived = r.archived + outbox_step_retention.archived,
          awaiting_export = run.awaiting_export, unknown_type = run.unknown_type,
          holder = stepper, updated_at = clock_timestamp(),
@@ -619,7 +671,8 @@ revoke all on function
   {schema}.outbox_refuse_archived(), {schema}.outbox_mask_at(jsonb, text[]), {schema}.outbox_mask(jsonb, jsonb),
   {schema}.outbox_try_lock_registry(), {schema}.outbox_removable(uuid[], timestamptz), {schema}.outbox_remove(uuid[]),
   {schema}.outbox_keep_copy({schema}.outbox_retention_run, uuid[]),
-  {schema}.outbox_next_retained({schema}.outbox_retention_run, integer),
+  {schema}.outbox_next_retained({schema}.outbox_retention_run, integer), {schema}.outbox_id_at(timestamptz),
+  {schema}.outbox_next_candidates({schema}.outbox_retention_run, integer),
   {schema}.outbox_draft_retention(text, jsonb), {schema}.outbox_begin_retention(text, jsonb, integer),
   {schema}.outbox_unlocked(uuid[]), {schema}.outbox_take_away({schema}.outbox_retention_run, uuid[]),
   {schema}.outbox_retention_waits({schema}.outbox_retention_run, text),

@@ -1,0 +1,30 @@
+import { isRecord, shown, unknownOptionProblems } from './option-checks.ts'
+import { LONGEST_ERROR_TEXT } from './text.ts'
+
+/** Who acts, and why. Both are kept with the act. */
+export interface OperatorAct {
+  readonly operator: string
+  /** At most 2,000 characters. */
+  readonly note?: string
+}
+
+/** What is wrong with the description of an act, for all acts that are recorded. Some may say more than who and why. */
+export function actProblems(act: unknown, more: readonly string[] = []): readonly (string | null)[] {
+  if (!isRecord(act)) return [`the act must be { operator, note? }, but is ${shown(act)}`]
+  const { operator, note } = act
+  const isNamed = typeof operator === 'string' && operator.trim() !== ''
+  return [
+    isNamed ? null : 'operator must name who does this: it is recorded with the act',
+    noteProblem(note),
+    ...unknownOptionProblems(act, ['operator', 'note', ...more]),
+  ]
+}
+
+// Kept with every act and shown in lists: a remark, not a document.
+function noteProblem(note: unknown): string | null {
+  if (note === undefined || note === null) return null
+  if (typeof note !== 'string') return `note must be text, but is ${shown(note)}`
+  return note.length <= LONGEST_ERROR_TEXT
+    ? null
+    : `note must be at most ${LONGEST_ERROR_TEXT} characters long, but is ${note.length}`
+}
