@@ -12,11 +12,12 @@ create table {schema}.outbox_archive (
   unique (schema_name, table_name)
 );
 
--- What was archived, for ever: it cannot be published again, and the proof counts it, whatever becomes of the archive.
+-- What was archived, for ever: it cannot be published again, whatever becomes of the archive.
 create table {schema}.outbox_archived (
   event_id         uuid        primary key,
   position         bigint      not null,
-  archive_id       integer     not null,
+  -- Null once it was purged from the archive.
+  archive_id       integer,
   -- Those whose deliveries went with it.
   subscription_ids integer[]   not null,
   created_at       timestamptz not null
@@ -25,7 +26,7 @@ create table {schema}.outbox_archived (
 create index outbox_archived_written on {schema}.outbox_archived using brin (created_at, position)
   with (autosummarize = on);
 
-create trigger outbox_archived_immutable before update or delete or truncate on {schema}.outbox_archived
+create trigger outbox_archived_immutable before delete or truncate on {schema}.outbox_archived
   for each statement execute function {schema}.outbox_refuse_change();
 
 -- An id in the form of UUID version 7 that is not older than an hour cannot be in an archive: see outbox_next_retained.
@@ -664,6 +665,72 @@ begin
 end
   $commitpost$;
 
+-- == what is in the archives ======================================================================
+
+-- What was archived and is not in its archive: compared by number and digest, and one by one only where these differ.
+create function {schema}.outbox_missing_archived(first_position bigint, last_position bigint)
+  returns table (event_id uuid, subscription_ids integer[])
+  language plpgsql stable security definer set search_path = pg_catalog, pg_temp
+  as $commitpost$
+declare
+  archive {schema}.outbox_archive;
+  name text;
+  digest text := 'select (count(*), bit_xor(uuid_hash_extended(k.event_id, k.position)))::text from ';
+  meant text;
+  found_there text;
+begin
+  for archive in select * from {schema}.outbox_archive loop
+    name := format('%I.%I', archive.schema_name, archive.table_name);
+    if to_regclass(name) is not null then
+      select (count(*), bit_xor(uuid_hash_extended(k.event_id, k.position)))::text into meant
+        from {schema}.outbox_archived k
+       where k.archive_id = archive.id and k.position between first_position and last_position;
+      execute digest || name || ' k where k.position between $1 and $2' into found_there
+        using first_position, last_position;
+      continue when meant = found_there;
+    end if;
+    return query execute
+      'select k.event_id, k.subscription_ids from ' || {schema:literal} || '.outbox_archived k
+        where k.archive_id = $1 and k.position between $2 and $3'
+      || case when to_regclass(name) is null then ''
+              else ' and not exists (select 1 from ' || name || ' t where t.event_id = k.event_id)' end
+      || ' order by k.position' using archive.id, first_position, last_position;
+  end loop;
+end
+  $commitpost$;
+
+-- One batch: removes events from an archive that were archived longer ago than that. They still cannot be published.
+create function {schema}.outbox_purge_archive(
+    archive_schema text, archive_table text, older_than interval, operator text, note text default null,
+    most integer default 1000)
+  returns integer language plpgsql security definer set search_path = pg_catalog, pg_temp
+  as $commitpost$
+declare
+  archive {schema}.outbox_archive;
+  purged uuid[];
+begin
+  perform {schema}.outbox_require_operator(operator);
+  select * into archive from {schema}.outbox_archive a
+   where a.schema_name = archive_schema and a.table_name = archive_table;
+  if not found then
+    raise exception 'there is no archive %.%', archive_schema, archive_table using errcode = 'P0002';
+  end if;
+  if older_than is null or older_than < interval '0' or most is null or most not between 1 and 100000 then
+    raise exception 'a purge needs an age of 0 or more and a batch of 1 to 100000' using errcode = '22023';
+  end if;
+  execute format('with gone as (delete from %1$I.%2$I t where t.event_id = any (array(select o.event_id from %1$I.%2$I o
+      where o.archived_at < clock_timestamp() - $1 order by o.position limit $2)) returning t.event_id)
+    select array_agg(g.event_id) from gone g', archive_schema, archive_table) into purged using older_than, most;
+  if purged is not null then
+    update {schema}.outbox_archived k set archive_id = null where k.event_id = any (purged);
+    insert into {schema}.outbox_operator_log (operator, action, target, affected, note)
+      values (operator, 'purge-archive', jsonb_build_object('archive', archive_schema || '.' || archive_table,
+              'olderThanSeconds', extract(epoch from older_than)), cardinality(purged), note);
+  end if;
+  return coalesce(cardinality(purged), 0);
+end
+  $commitpost$;
+
 -- == who may call what ============================================================================
 
 -- As in 0002: functions are open to everybody unless that is taken back.
@@ -679,5 +746,6 @@ revoke all on function
   {schema}.outbox_step_retention(bigint, text, text, text, integer, integer, double precision),
   {schema}.outbox_retain(bigint, text, text, text, integer, integer, double precision),
   {schema}.outbox_retain_by_policy(bigint, text, integer, integer, double precision),
-  {schema}.outbox_preview_retention(jsonb, integer)
+  {schema}.outbox_preview_retention(jsonb, integer), {schema}.outbox_missing_archived(bigint, bigint),
+  {schema}.outbox_purge_archive(text, text, interval, text, text, integer)
   from public;

@@ -69,7 +69,8 @@ revoke all on function
   {schema}.outbox_step_retention(bigint, text, text, text, integer, integer, double precision),
   {schema}.outbox_retain(bigint, text, text, text, integer, integer, double precision),
   {schema}.outbox_retain_by_policy(bigint, text, integer, integer, double precision),
-  {schema}.outbox_preview_retention(jsonb, integer)
+  {schema}.outbox_preview_retention(jsonb, integer), {schema}.outbox_missing_archived(bigint, bigint),
+  {schema}.outbox_purge_archive(text, text, interval, text, text, integer)
   from public, {publisher}, {worker}, {operator}, {viewer};
 
 grant usage on schema {schema} to {publisher}, {worker}, {operator}, {viewer};
@@ -147,7 +148,7 @@ grant execute on function
   to {viewer}, {operator};
 grant execute on function
   {schema}.outbox_error_pattern(text), {schema}.outbox_draft_retention(text, jsonb),
-  {schema}.outbox_preview_retention(jsonb, integer)
+  {schema}.outbox_preview_retention(jsonb, integer), {schema}.outbox_missing_archived(bigint, bigint)
   to {viewer}, {operator};
 grant select on sequence
   {schema}.outbox_event_id_seq, {schema}.outbox_registry_xid, {schema}.outbox_lease_token
@@ -164,7 +165,8 @@ grant execute on function
   {schema}.outbox_begin_redrive(bigint, text, double precision, integer, double precision, integer, boolean),
   {schema}.outbox_step_redrive(bigint, text, text), {schema}.outbox_cancel_redrive(bigint, text, text),
   {schema}.outbox_begin_retention(text, jsonb, integer),
-  {schema}.outbox_retain(bigint, text, text, text, integer, integer, double precision)
+  {schema}.outbox_retain(bigint, text, text, text, integer, integer, double precision),
+  {schema}.outbox_purge_archive(text, text, interval, text, text, integer)
   to {operator};
 grant update (paused_at, paused_by, updated_at) on {schema}.outbox_subscription to {operator};
 grant insert (operator, action, target, affected, note) on {schema}.outbox_operator_log to {operator};
