@@ -27,6 +27,8 @@ export {
 } from './cli/worker-config.ts'
 export type { ApplyAct } from './dead-letter/apply-plan.ts'
 export type { DeadLetters, PurgeOptions } from './dead-letter/dead-letters.ts'
+export type { Retention, RetentionReport, RetainAct } from './retain/retention.ts'
+export type { RetentionOptions, RetentionPolicy } from './retain/retention-options.ts'
 export type { OperatorAct } from './runtime/operator-act.ts'
 export type { Redrive } from './dead-letter/redrive.ts'
 export type { ClaimedDelivery, DeliveryFailure, DeliveryStatus, Lease } from './delivery/delivery.ts'
@@ -167,6 +169,7 @@ export type {
   RedriveSkip,
   RedriveState,
 } from './store/redrive-store.ts'
+export type { RetentionRun } from './store/retention-store.ts'
 export type { OutboxStore, WorkerStore } from './store/store.ts'
 export type { OrderBy, RetireReport, StartFrom } from './store/subscription-store.ts'
 export type { Transaction } from './store/transaction.ts'

@@ -3,8 +3,10 @@ import { createDeadLetters } from '../dead-letter/dead-letters.ts'
 import { moveKeyAside } from '../dead-letter/move-aside.ts'
 import { createRedrive } from '../dead-letter/redrive.ts'
 import { createProof } from '../inspect/proof.ts'
+import { createRetention } from '../retain/retention.ts'
 import { systemClock } from '../runtime/clock.ts'
 import { SchemaMissingError, SchemaVersionError } from '../runtime/errors.ts'
+import { systemIds } from '../runtime/ids.ts'
 import { migrateUp } from '../store/postgres/migrate.ts'
 import { migrationSql } from '../store/postgres/migration-sql.ts'
 import { migrationStatus } from '../store/postgres/migration-status.ts'
@@ -31,6 +33,12 @@ async function openDatabase({ url, schema }: DatabaseTarget): Promise<Database> 
     deadLetters: createDeadLetters(store),
     deadLettersBy: (catalogue) => createDeadLetters(store, { catalogue }),
     redrive: createRedrive(store, systemClock),
+    retention: createRetention({
+      store: store.retention,
+      retention: null,
+      clock: systemClock,
+      ids: systemIds,
+    }),
     subscriptions: store,
     moveAside: (subscription, key, act) => moveKeyAside(store, systemClock, subscription, key, act),
     figures,

@@ -3,6 +3,7 @@ import type { OperatorAct } from '../runtime/operator-act.ts'
 import type { Redrive } from '../dead-letter/redrive.ts'
 import type { Catalogue } from '../event/catalogue.ts'
 import type { Proof } from '../inspect/proof.ts'
+import type { Retention } from '../retain/retention.ts'
 import type { AlertStore } from '../store/alert-store.ts'
 import type { GaugeStore } from '../store/gauge-store.ts'
 import type { MovedAside } from '../store/redrive-store.ts'
@@ -50,6 +51,8 @@ export interface Database extends AsyncDisposable {
   /** The same with a catalogue, which checks and masks payloads; without one where there is none. */
   deadLettersBy(catalogue: Catalogue | undefined): DeadLetters
   readonly redrive: Redrive
+  /** Of no policies: to look at what they did. */
+  readonly retention: Retention
   readonly subscriptions: SubscriptionOperations
   /** Frees a blocked key of an ordered subscription: what waits on it becomes dead letters. */
   moveAside(subscription: string, orderingKey: string, act: OperatorAct): Promise<MovedAside>

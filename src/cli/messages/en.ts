@@ -2,6 +2,7 @@ import { careEn } from './care-en.ts'
 import type { Messages } from './messages.ts'
 import { proofEn } from './proof-en.ts'
 import { redriveEn } from './redrive.ts'
+import { retainEn } from './retain.ts'
 
 /** English. */
 export const en: Messages = {
@@ -163,6 +164,7 @@ export const en: Messages = {
   },
   care: careEn,
   redrive: redriveEn,
+  retain: retainEn,
   proof: proofEn,
   worker: {
     started: (subscriptions, config) => `Worker started with ${config}: ${subscriptions.join(', ')}`,

@@ -3,6 +3,7 @@ import { careKo } from './care-ko.ts'
 import type { Messages } from './messages.ts'
 import { proofKo } from './proof-ko.ts'
 import { redriveKo } from './redrive.ts'
+import { retainKo } from './retain.ts'
 
 /** The library's own messages are English: these say the essence first. */
 const REMARKS: Partial<Record<CommitpostErrorCode, string>> = {
@@ -178,6 +179,7 @@ export const ko: Messages = {
   },
   care: careKo,
   redrive: redriveKo,
+  retain: retainKo,
   proof: proofKo,
   worker: {
     started: (subscriptions, config) => `워커를 시작했습니다 (${config}): ${subscriptions.join(', ')}`,

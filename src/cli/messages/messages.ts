@@ -4,6 +4,7 @@ import type { DeadLetter } from '../../store/dead-letter-store.ts'
 import type { CareMessages } from './care-messages.ts'
 import type { ProofMessages } from './proof.ts'
 import type { RedriveMessages } from './redrive.ts'
+import type { RetainMessages } from './retain.ts'
 
 /** Everything the program says. Each language has all of it: a sentence left out does not compile. */
 export interface Messages {
@@ -15,6 +16,7 @@ export interface Messages {
   readonly deadLetters: DeadLetterMessages
   readonly care: CareMessages
   readonly redrive: RedriveMessages
+  readonly retain: RetainMessages
   readonly proof: ProofMessages
   readonly worker: WorkerMessages
   readonly monitor: MonitorMessages

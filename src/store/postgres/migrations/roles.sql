@@ -58,7 +58,7 @@ revoke all on function
   {schema}.outbox_redrive_by_policy(integer, text, text[], text[], double precision, double precision, integer),
   {schema}.outbox_lock_registry(), {schema}.outbox_require_operator(text), {schema}.outbox_keep_scope(),
   {schema}.outbox_chain(), {schema}.outbox_operator_hash({schema}.outbox_operator_log),
-  {schema}.outbox_refuse_archived(), {schema}.outbox_mask_at(jsonb, text[]), {schema}.outbox_mask(jsonb, jsonb),
+  {schema}.outbox_may_be_archived(uuid), {schema}.outbox_refuse_archived(), {schema}.outbox_mask_at(jsonb, text[]), {schema}.outbox_mask(jsonb, jsonb),
   {schema}.outbox_try_lock_registry(), {schema}.outbox_removable(uuid[], timestamptz), {schema}.outbox_remove(uuid[]),
   {schema}.outbox_keep_copy({schema}.outbox_retention_run, uuid[]),
   {schema}.outbox_next_retained({schema}.outbox_retention_run, integer), {schema}.outbox_id_at(timestamptz),
@@ -81,7 +81,7 @@ grant usage on schema {schema} to {publisher}, {worker}, {operator}, {viewer};
 grant insert (event_id, stream, event_type, schema_version, aggregate_type, aggregate_id, ordering_key, sequence,
               payload, headers, occurred_at)
   on {schema}.outbox_event to {publisher};
-grant execute on function {schema}.outbox_uuid_v7() to {publisher};
+grant execute on function {schema}.outbox_uuid_v7(), {schema}.outbox_may_be_archived(uuid) to {publisher};
 
 -- == worker: claims, settles, registers, retains; cannot write events or decide on dead letters ====
 
