@@ -393,7 +393,17 @@ begin
     select e.event_id from {schema}.outbox_event e
      where e.event_id = any (next.candidates) and e.created_at < run.cutoff
        and e.stream like run.settings ->> 'streamLike'
-       and not e.stream like any (array(select jsonb_array_elements_text(run.settings -> 'streamUnlike'))));
+       and not e.stream like any (array(select jsonb_array_elements_text(run.settings -> 'streamUnlike')))
+       -- What has a delivery was looked at among these, what nobody took among those.
+       and (run.stage = 'delivered' or not exists (
+         select 1 from {schema}.outbox_subscription s
+           join {schema}.outbox_delivery d
+             on d.subscription_id = s.id and d.id = e.id
+            and d.lane = case when s.lanes = 0 then 0::smallint
+                  else {schema}.outbox_lane_of(
+                    {schema}.outbox_key_of(s.order_by, e.ordering_key, e.aggregate_type, e.aggregate_id), s.lanes) end))
+       and (run.stage <> 'unserved' or not exists (
+         select 1 from {schema}.outbox_unmatched u where u.event_id = e.event_id)));
   removable := case when cardinality(wanted) = 0 then '{}' else {schema}.outbox_removable(wanted, run.cutoff) end;
   if cardinality(removable) = 0 then
     return;
