@@ -1,6 +1,6 @@
 import { createOutboxDatabase, type OutboxDatabase } from '../store/postgres/fixtures.ts'
 
-const GUARDED = ['outbox_event', 'outbox_delivery', 'outbox_operator_log']
+const GUARDED = ['outbox_event', 'outbox_delivery', 'outbox_operator_log', 'outbox_archived']
 const EMPTIED = [
   ...GUARDED,
   'outbox_subscription',
@@ -10,6 +10,8 @@ const EMPTIED = [
   'outbox_sequence',
   'outbox_unmatched',
   'outbox_inbox',
+  'outbox_archive',
+  'outbox_retention_run',
   'effect',
 ]
 
@@ -33,7 +35,7 @@ export async function giveSchemaBack(db: OutboxDatabase): Promise<void> {
   const switchTriggers = (to: string): string =>
     GUARDED.map((table) => `alter table ${table} ${to} trigger user;`).join('')
   const empty = EMPTIED.map((table) => `delete from ${table};`).join('')
-  await db.pool.query(`begin; ${switchTriggers('disable')} ${empty} ${switchTriggers('enable')} commit`)
+  await db.pool.query(`begin; drop table if exists seam_archive; ${switchTriggers('disable')} ${empty} ${switchTriggers('enable')} commit`)
   free.push(db)
 }
 

@@ -168,6 +168,16 @@ begin
 end
   $commitpost$;
 
+-- The lane of an event's delivery in a subscription: of one that has no lanes it is 0.
+create function {schema}.outbox_lane_in(
+    lanes smallint, order_by text, ordering_key text, aggregate_type text, aggregate_id text)
+  returns smallint language sql immutable parallel safe
+  as $commitpost$
+    select case when lanes = 0 then 0::smallint
+           else {schema}.outbox_lane_of(
+             {schema}.outbox_key_of(order_by, ordering_key, aggregate_type, aggregate_id), lanes) end
+  $commitpost$;
+
 -- Which of these events nobody needs any more, together with those that stand at the same position: an amended event
 -- and the one whose place it took go together. The caller has seen to it that nobody registers at this moment.
 -- The settings leave the planner no way but the indexes: it may know nothing of the tables.
@@ -197,9 +207,7 @@ create function {schema}.outbox_removable(event_ids uuid[], done_before timestam
        cross join {schema}.outbox_subscription s
         join {schema}.outbox_delivery d
           on d.subscription_id = s.id and d.id = m.id
-         and d.lane = case when s.lanes = 0 then 0::smallint
-               else {schema}.outbox_lane_of(
-                 {schema}.outbox_key_of(s.order_by, m.ordering_key, m.aggregate_type, m.aggregate_id), s.lanes) end
+         and d.lane = {schema}.outbox_lane_in(s.lanes, s.order_by, m.ordering_key, m.aggregate_type, m.aggregate_id)
        where (d.status <> 'DONE' and not {schema}.outbox_is_buried(d))
           or coalesce(d.processed_at, d.updated_at) >= done_before
     )
@@ -216,9 +224,7 @@ begin
   delete from {schema}.outbox_delivery d
    using {schema}.outbox_event e, {schema}.outbox_subscription s
    where e.event_id = any (removable) and d.id = e.id and d.subscription_id = s.id
-     and d.lane = case when s.lanes = 0 then 0::smallint
-                else {schema}.outbox_lane_of(
-                  {schema}.outbox_key_of(s.order_by, e.ordering_key, e.aggregate_type, e.aggregate_id), s.lanes) end;
+     and d.lane = {schema}.outbox_lane_in(s.lanes, s.order_by, e.ordering_key, e.aggregate_type, e.aggregate_id);
   delete from {schema}.outbox_unmatched where event_id = any (removable);
   -- Set here and not in the function's head: only a superuser may define a function with a setting of our own.
   perform set_config('commitpost.retaining', 'on', true);
@@ -268,9 +274,7 @@ begin
            from @@.outbox_subscription s
            join @@.outbox_delivery d
              on d.subscription_id = s.id and d.id = e.id and d.event_id = e.event_id
-            and d.lane = case when s.lanes = 0 then 0::smallint
-                  else @@.outbox_lane_of(
-                    @@.outbox_key_of(s.order_by, e.ordering_key, e.aggregate_type, e.aggregate_id), s.lanes) end
+            and d.lane = @@.outbox_lane_in(s.lanes, s.order_by, e.ordering_key, e.aggregate_type, e.aggregate_id)
          ) d
        where e.event_id = any ($1)
     ),
@@ -399,9 +403,7 @@ begin
          select 1 from {schema}.outbox_subscription s
            join {schema}.outbox_delivery d
              on d.subscription_id = s.id and d.id = e.id
-            and d.lane = case when s.lanes = 0 then 0::smallint
-                  else {schema}.outbox_lane_of(
-                    {schema}.outbox_key_of(s.order_by, e.ordering_key, e.aggregate_type, e.aggregate_id), s.lanes) end))
+            and d.lane = {schema}.outbox_lane_in(s.lanes, s.order_by, e.ordering_key, e.aggregate_type, e.aggregate_id)))
        and (run.stage <> 'unserved' or not exists (
          select 1 from {schema}.outbox_unmatched u where u.event_id = e.event_id)));
   removable := case when cardinality(wanted) = 0 then '{}' else {schema}.outbox_removable(wanted, run.cutoff) end;
@@ -518,9 +520,7 @@ begin
      cross join {schema}.outbox_subscription s
       join {schema}.outbox_delivery d
         on d.subscription_id = s.id and d.id = e.id
-       and d.lane = case when s.lanes = 0 then 0::smallint
-             else {schema}.outbox_lane_of(
-               {schema}.outbox_key_of(s.order_by, e.ordering_key, e.aggregate_type, e.aggregate_id), s.lanes) end
+       and d.lane = {schema}.outbox_lane_in(s.lanes, s.order_by, e.ordering_key, e.aggregate_type, e.aggregate_id)
      where e.event_id = any (free)
   ),
   taken as (
@@ -754,6 +754,7 @@ end
 
 -- As in 0002: functions are open to everybody unless that is taken back.
 revoke all on function
+  {schema}.outbox_lane_in(smallint, text, text, text, text),
   {schema}.outbox_refuse_archived(), {schema}.outbox_mask_at(jsonb, text[]), {schema}.outbox_mask(jsonb, jsonb),
   {schema}.outbox_try_lock_registry(), {schema}.outbox_removable(uuid[], timestamptz), {schema}.outbox_remove(uuid[]),
   {schema}.outbox_keep_copy({schema}.outbox_retention_run, uuid[]),
