@@ -61,7 +61,7 @@ export interface RetentionOptions {
   readonly pauseMs?: number
   /**
    * The share of the time that it may work, more than 0 to 1: after a batch it pauses for as long as that takes.
-   * @default 0.1
+   * @default 0.2
    */
   readonly share?: number
 }
@@ -173,7 +173,7 @@ function identifierProblem(at: string, name: unknown): string | null {
 
 /** Fills in the defaults. The caller has seen to it that there are no problems. */
 export function resolveRetention(options: RetentionOptions, catalogue: Catalogue): ResolvedRetention {
-  const { policies, hour = 3, batchSize = 1_000, pauseMs = 50, share = 0.1 } = options
+  const { policies, hour = 3, batchSize = 1_000, pauseMs = 50, share = 0.2 } = options
   const requests = policies.map((policy, index) =>
     requestOf(
       policy,

@@ -252,7 +252,7 @@ begin
 end
   $commitpost$;
 
--- Copies events to an archive, with what became of their deliveries. The tombstones say which were not there before.
+-- Copies events to an archive, with what became of their deliveries.
 create function {schema}.outbox_keep_copy(run {schema}.outbox_retention_run, removable uuid[]) returns void
   language plpgsql set search_path = pg_catalog, pg_temp
   set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
@@ -278,10 +278,10 @@ begin
          ) d
        where e.event_id = any ($1)
     ),
-    new as (
+    noted as (
       insert into @@.outbox_archived (event_id, position, archive_id, subscription_ids, created_at)
         select c.event_id, c.id, $2, c.subscription_ids, c.created_at from copied c order by c.id
-        on conflict do nothing returning event_id
+        on conflict do nothing
     )
     insert into $sql$, '@@', {schema:literal})
     || format('%I.%I', archive.schema_name, archive.table_name)
@@ -293,7 +293,6 @@ begin
              c.occurred_at, c.created_at, c.deliveries, m.paths is not null, clock_timestamp()
         from copied c
        cross join lateral (select nullif($3 -> c.event_type, '[]'::jsonb) as paths) m
-       where c.event_id in (select n.event_id from new n)
        order by c.id
       on conflict do nothing$sql$, '@@', {schema:literal})
     using removable, archive.id, run.settings -> 'mask';
@@ -386,6 +385,7 @@ create function {schema}.outbox_next_retained(
 declare
   next record;
   wanted uuid[];
+  new_from uuid := {schema}.outbox_id_at(clock_timestamp() - interval '2 hours');
   awaiting bigint[];
   unknown bigint[];
   too_new bigint[];
@@ -419,7 +419,7 @@ begin
          -- Its id says that it is newer than it is: publishers do not look for it before that time has passed.
          array_agg(distinct e.id) filter (where run.archive_id is not null
            and get_byte(uuid_send(e.event_id), 6) between 112 and 127
-           and e.event_id >= {schema}.outbox_id_at(clock_timestamp() - interval '2 hours'))
+           and e.event_id >= new_from)
     into awaiting, unknown, too_new
     from {schema}.outbox_event e where e.event_id = any (removable);
   run.awaiting_export := run.awaiting_export + coalesce(cardinality(awaiting), 0);
