@@ -27,9 +27,6 @@ export {
 } from './cli/worker-config.ts'
 export type { ApplyAct } from './dead-letter/apply-plan.ts'
 export type { DeadLetters, PurgeOptions } from './dead-letter/dead-letters.ts'
-export type { Retention, RetentionReport, RetainAct } from './retain/retention.ts'
-export type { RetentionOptions, RetentionPolicy } from './retain/retention-options.ts'
-export type { OperatorAct } from './runtime/operator-act.ts'
 export type { Redrive } from './dead-letter/redrive.ts'
 export type { ClaimedDelivery, DeliveryFailure, DeliveryStatus, Lease } from './delivery/delivery.ts'
 export { FAILURE_MEANINGS, type OwnFailureCode } from './delivery/failure.ts'
@@ -99,6 +96,8 @@ export {
   type PooledTransaction,
   type TransactionPool,
 } from './publish/in-transaction.ts'
+export type { RetainAct, Retention, RetentionReport } from './retain/retention.ts'
+export type { RetentionOptions, RetentionPolicy } from './retain/retention-options.ts'
 export { type Clock, systemClock } from './runtime/clock.ts'
 export type { Duration } from './runtime/duration.ts'
 export {
@@ -121,6 +120,7 @@ export {
 } from './runtime/errors.ts'
 export type { Ids } from './runtime/ids.ts'
 export type { Language } from './runtime/language.ts'
+export type { OperatorAct } from './runtime/operator-act.ts'
 export type { Random } from './runtime/random.ts'
 export { type Backoff, exponential, fixed, schedule } from './settle/backoff.ts'
 export { createClassify, type ErrorClassifier } from './settle/classify.ts'

@@ -1,6 +1,6 @@
 import type { Clock } from '../runtime/clock.ts'
-import type { RedriveProgress, RedriveSettings, RedriveStore } from '../store/redrive-store.ts'
 import type { OperatorAct } from '../runtime/operator-act.ts'
+import type { RedriveProgress, RedriveSettings, RedriveStore } from '../store/redrive-store.ts'
 
 /** How a plan is applied, by whom and why. */
 export interface ApplyAct extends OperatorAct {

@@ -4,12 +4,7 @@ import { type Duration, durationProblem, parseDuration } from '../runtime/durati
 import { NotFoundError } from '../runtime/errors.ts'
 import { type Ids, systemIds } from '../runtime/ids.ts'
 import { actProblems, type OperatorAct } from '../runtime/operator-act.ts'
-import {
-  isRecord,
-  recordProblem,
-  refuseProblems,
-  unknownOptionProblems,
-} from '../runtime/option-checks.ts'
+import { isRecord, recordProblem, refuseProblems, unknownOptionProblems } from '../runtime/option-checks.ts'
 import type {
   BlockedKey,
   BlockedKeyQuery,

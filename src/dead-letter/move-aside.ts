@@ -1,6 +1,6 @@
 import type { Clock } from '../runtime/clock.ts'
-import type { MovedAside, RedriveStore } from '../store/redrive-store.ts'
 import type { OperatorAct } from '../runtime/operator-act.ts'
+import type { MovedAside, RedriveStore } from '../store/redrive-store.ts'
 
 /** What is in hand or locked is given back or ends within moments, or takes its time. */
 const MOST_LOOKS = 20

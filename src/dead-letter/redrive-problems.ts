@@ -1,3 +1,4 @@
+import { actProblems } from '../runtime/operator-act.ts'
 import {
   booleanProblem,
   functionProblem,
@@ -11,7 +12,6 @@ import {
 } from '../runtime/option-checks.ts'
 import type { RedriveFilter } from '../store/redrive-store.ts'
 import type { ApplyAct } from './apply-plan.ts'
-import { actProblems } from '../runtime/operator-act.ts'
 
 const ID = /^[1-9]\d{0,18}$/
 const FASTEST = 10_000

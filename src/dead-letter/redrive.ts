@@ -1,8 +1,8 @@
 import type { Clock } from '../runtime/clock.ts'
+import { actProblems, type OperatorAct } from '../runtime/operator-act.ts'
 import { refuseProblems } from '../runtime/option-checks.ts'
 import type { RedriveFilter, RedrivePlan, RedriveProgress } from '../store/redrive-store.ts'
 import { type ApplyAct, applyPlan, type RedrivingStore } from './apply-plan.ts'
-import { actProblems, type OperatorAct } from '../runtime/operator-act.ts'
 import { applyProblems, filterProblems, planIdProblems } from './redrive-problems.ts'
 
 /** Delivers many dead letters again: first a plan, which changes nothing, then its application. */

@@ -22,7 +22,7 @@ export interface RetentionPolicy {
   /** An event stays for so many days after its last delivery was done. */
   readonly keepDays: number
   /** Whether it is deleted then, or moved to `archive`. */
-  readonly then: 'delete' | 'archive'
+  readonly action: 'delete' | 'archive'
   /** The table of the archive. It is made unless it is there. */
   readonly archive?: {
     readonly schema: string
@@ -123,7 +123,7 @@ const POLICY_NAMES: readonly (keyof RetentionPolicy)[] = [
   'name',
   'stream',
   'keepDays',
-  'then',
+  'action',
   'archive',
   'mask',
   'requireExport',
@@ -131,7 +131,7 @@ const POLICY_NAMES: readonly (keyof RetentionPolicy)[] = [
 
 function policyProblems(policy: unknown, at: string): Problems {
   if (!isRecord(policy)) return [recordProblem(at, policy)]
-  const { name, stream, keepDays, then, archive, mask } = policy
+  const { name, stream, keepDays, action, archive, mask } = policy
   const isNamed = typeof name === 'string' && NAME.test(name)
   return [
     ...unknownOptionProblems(policy, POLICY_NAMES).map((problem) => `${at}: ${problem}`),
@@ -142,16 +142,16 @@ function policyProblems(policy: unknown, at: string): Problems {
       ? null
       : `${at}.stream must be a stream name or pattern, but is ${shown(stream)}`,
     wholeNumberProblem(`${at}.keepDays`, keepDays ?? null, 0, LONGEST_DAYS),
-    oneOfProblem(`${at}.then`, then ?? null, ['delete', 'archive']),
-    ...archiveProblems(archive, then, `${at}.archive`),
+    oneOfProblem(`${at}.action`, action ?? null, ['delete', 'archive']),
+    ...archiveProblems(archive, action, `${at}.archive`),
     booleanProblem(`${at}.mask`, mask),
-    mask !== undefined && then === 'delete' ? `${at}.mask is for archives: nothing is kept here` : null,
+    mask !== undefined && action === 'delete' ? `${at}.mask is for archives: nothing is kept here` : null,
     booleanProblem(`${at}.requireExport`, policy['requireExport']),
   ]
 }
 
-function archiveProblems(archive: unknown, then: unknown, at: string): Problems {
-  if (then !== 'archive') {
+function archiveProblems(archive: unknown, action: unknown, at: string): Problems {
+  if (action !== 'archive') {
     return archive === undefined ? [] : [`${at} is for policies that archive: this one does not`]
   }
   if (!isRecord(archive)) return [`${at} must be { schema, table }, but is ${shown(archive)}`]

@@ -3,13 +3,13 @@ import { logObserver } from '../observe/log-observer.ts'
 import { type Logger, silentLogger } from '../observe/logger.ts'
 import type { Meter } from '../observe/meter.ts'
 import type { Tracing } from '../observe/tracing.ts'
-import { combineObservers } from '../observe/worker-events.ts'
+import { combineObservers, type Observer } from '../observe/worker-events.ts'
 import type { EventBus } from '../publish/event-bus.ts'
+import type { ResolvedRetention } from '../retain/retention-options.ts'
+import { ScheduledRetention } from '../retain/scheduled-retention.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Ids } from '../runtime/ids.ts'
 import type { Random } from '../runtime/random.ts'
-import type { ResolvedRetention } from '../retain/retention-options.ts'
-import { ScheduledRetention } from '../retain/scheduled-retention.ts'
 import type { OutboxStore } from '../store/store.ts'
 import { createContextServices } from './context-services.ts'
 import { resolveSubscriptions } from './resolve-subscriptions.ts'
@@ -42,7 +42,7 @@ export function composeWorker<C extends Catalogue, Tx>(
   subscriptions: readonly Subscription<C, Tx>[],
   given: WorkerOptions,
 ): Worker {
-  const { store, events, clock, random, ids, metrics, tracing, retention } = outbox
+  const { store, events, clock, random, ids, metrics, tracing } = outbox
   // Typed by the catalogue up to here; inside, names and handlers are what they are at run time.
   const untyped = subscriptions as unknown as readonly Subscription<Catalogue, unknown>[]
   const resolved = resolveSubscriptions(events, untyped, workerProblems(given))
@@ -74,10 +74,7 @@ export function composeWorker<C extends Catalogue, Tx>(
     random,
     logger,
     observer,
-    retention:
-      retention === null
-        ? null
-        : new ScheduledRetention({ store: store.retention, retention, workerId: id, clock, observer }),
+    retention: scheduled(outbox, id, observer),
     openMonitor: () => alerts.open(id, observer),
     onAttemptEnded: () => {
       if (!hasPublished) return
@@ -86,4 +83,13 @@ export function composeWorker<C extends Catalogue, Tx>(
     },
     bell,
   })
+}
+
+function scheduled<C extends Catalogue, Tx>(
+  { store, retention, clock }: OutboxParts<C, Tx>,
+  workerId: string,
+  observer: Observer,
+): ScheduledRetention | null {
+  if (retention === null) return null
+  return new ScheduledRetention({ store: store.retention, retention, workerId, clock, observer })
 }

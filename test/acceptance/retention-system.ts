@@ -52,7 +52,7 @@ export class RetentionSystem implements AsyncDisposable {
       name: 'audit',
       stream: 'umbra.*',
       keepDays: 30,
-      then: 'archive',
+      action: 'archive',
       archive: { schema: this.system.schema, table: 'events' },
       ...overrides,
     }

@@ -50,7 +50,12 @@ describe('retention of umbra', () => {
     for (let n = 0; n < 4; n += 1) {
       const outbox = at.withPolicies([at.archiving()])
       const observers = [(event: WorkerEvent) => void at.system.told.push(event)]
-      workers.push(outbox.worker([outbox.subscription('greeter', { on: { MemberJoined: () => undefined } })], { housekeepingMs: 50, observers }))
+      workers.push(
+        outbox.worker([outbox.subscription('greeter', { on: { MemberJoined: () => undefined } })], {
+          housekeepingMs: 50,
+          observers,
+        }),
+      )
     }
     await Promise.all(workers.map((worker) => worker.active()))
     const { retention } = at.withPolicies([at.archiving()])
@@ -104,7 +109,10 @@ describe('retention of umbra', () => {
     const store = postgresStore({ pool: at.system.pool, schema: at.system.schema })
     const metrics = prometheusMetrics({ store, prefix: 'everbit_outbox', cacheMs: 0 })
     const outbox = at.withPolicies([at.archiving()], { metrics: metrics as never })
-    await using worker = outbox.worker([outbox.subscription('greeter', { on: { MemberJoined: () => undefined } })], { housekeepingMs: 50 })
+    await using worker = outbox.worker(
+      [outbox.subscription('greeter', { on: { MemberJoined: () => undefined } })],
+      { housekeepingMs: 50 },
+    )
     await worker.active()
     await eventually('it is counted', async () => {
       const { samples } = parseExposition(await metrics.render())
@@ -114,7 +122,7 @@ describe('retention of umbra', () => {
 })
 
 describe('retention of the ledger', () => {
-  const week = { name: 'week', stream: 'umbra.member', keepDays: 7, then: 'delete' } as const
+  const week = { name: 'week', stream: 'umbra.member', keepDays: 7, action: 'delete' } as const
 
   test('L6 deletes what is older than 7 days in batches, told as it goes, while others are delivered', async () => {
     await at.system.run([greeter()])
@@ -136,7 +144,10 @@ describe('retention of the ledger', () => {
     })
     expect(reports).toMatchObject([{ policy: 'week', state: 'done', deleted: 5, archived: 0 }])
     expect(new Set(told.map(({ deleted }) => deleted)).size).toBeGreaterThan(2)
-    await eventually('the live ones are there', async () => (await at.system.count('outbox_event')) === told.length + 1)
+    await eventually(
+      'the live ones are there',
+      async () => (await at.system.count('outbox_event')) === told.length + 1,
+    )
     await at.system.untilSettled()
     const sum = `select sum(affected)::int, min(note) as note from outbox_operator_log where action = 'retain' and operator = 'kim'`
     expect(await at.system.rows(sum)).toEqual([{ sum: 5, note: 'disk is full' }])
@@ -177,7 +188,11 @@ describe('retention of the ledger', () => {
     await handled(8, 'a', 'b', 'c')
     const stop = new AbortController()
     const one = at.withPolicies([week], { batchSize: 1 })
-    const begun = await one.retention.run({ operator: 'kim', signal: stop.signal, onProgress: () => stop.abort() })
+    const begun = await one.retention.run({
+      operator: 'kim',
+      signal: stop.signal,
+      onProgress: () => stop.abort(),
+    })
     expect(begun).toMatchObject([{ state: 'interrupted', deleted: 1 }])
     await at.system.pool.query('update outbox_retention_run set held_until = now()') // as a lease lapses
     const ended = await at.withPolicies([week], { batchSize: 1 }).retention.run({ operator: 'lee' })
@@ -191,9 +206,15 @@ describe('retention of the ledger', () => {
     await handled(8, 'a')
     const { retention } = at.withPolicies([week])
     expect(await rejection(retention.run({ operator: ' ' }))).toMatchObject({ code: 'INVALID_OPTIONS' })
-    expect(await rejection(retention.run({ operator: 'policy:week' }))).toMatchObject({ code: 'INVALID_OPTIONS' })
-    expect(await rejection(retention.run({ operator: 'kim', stream: 'nope' }))).toMatchObject({ code: 'NOT_FOUND' })
-    expect(await rejection(at.system.outbox.retention.run({ operator: 'kim' }))).toMatchObject({ code: 'INVALID_STATE' })
+    expect(await rejection(retention.run({ operator: 'policy:week' }))).toMatchObject({
+      code: 'INVALID_OPTIONS',
+    })
+    expect(await rejection(retention.run({ operator: 'kim', stream: 'nope' }))).toMatchObject({
+      code: 'NOT_FOUND',
+    })
+    expect(await rejection(at.system.outbox.retention.run({ operator: 'kim' }))).toMatchObject({
+      code: 'INVALID_STATE',
+    })
     expect(await at.system.count('outbox_event')).toBe(1)
     expect(await at.system.count('outbox_operator_log')).toBe(0)
   })

@@ -12,7 +12,8 @@ import { at, runCli } from './support.ts'
 let database: TestDatabase
 let directory: string
 
-const module = (path: string): string => JSON.stringify(pathToFileURL(join(compiledDirectory, 'src', path)).href)
+const module = (path: string): string =>
+  JSON.stringify(pathToFileURL(join(compiledDirectory, 'src', path)).href)
 
 const config = (): string => `
   import pg from ${JSON.stringify(import.meta.resolve('pg'))}
@@ -24,7 +25,7 @@ const config = (): string => `
     const outbox = createOutbox({
       store: postgresStore({ pool, schema }),
       events,
-      retention: { pauseMs: 0, share: 1, policies: [{ name: 'now', stream: 'shop.order', keepDays: 0, then: 'delete' }] },
+      retention: { pauseMs: 0, share: 1, policies: [{ name: 'now', stream: 'shop.order', keepDays: 0, action: 'delete' }] },
     })
     return {
       outbox,

@@ -35,7 +35,9 @@ export async function giveSchemaBack(db: OutboxDatabase): Promise<void> {
   const switchTriggers = (to: string): string =>
     GUARDED.map((table) => `alter table ${table} ${to} trigger user;`).join('')
   const empty = EMPTIED.map((table) => `delete from ${table};`).join('')
-  await db.pool.query(`begin; drop table if exists seam_archive; ${switchTriggers('disable')} ${empty} ${switchTriggers('enable')} commit`)
+  await db.pool.query(
+    `begin; drop table if exists seam_archive; ${switchTriggers('disable')} ${empty} ${switchTriggers('enable')} commit`,
+  )
   free.push(db)
 }
 

@@ -24,7 +24,10 @@ export const retainRunCommand: Command = defineCommand({
       en: 'Only the policy of this stream or pattern, as the config names it',
       ko: '설정에 적힌 이 스트림 또는 패턴의 정책만',
     }),
-    'dry-run': flag({ en: 'Count what would go, and change nothing', ko: '대상만 세고 아무것도 바꾸지 않습니다' }),
+    'dry-run': flag({
+      en: 'Count what would go, and change nothing',
+      ko: '대상만 세고 아무것도 바꾸지 않습니다',
+    }),
     operator: text('NAME', {
       en: 'Who does this: it is recorded with the act. Needed without --dry-run',
       ko: '작업하는 사람의 이름입니다. 작업과 함께 기록됩니다. --dry-run이 없으면 필요합니다',

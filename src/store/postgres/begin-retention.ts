@@ -3,7 +3,8 @@ import { type PgPool, rawQuery, withTransaction } from './client.ts'
 import type { QuotedSchema } from './identifiers.ts'
 import { retentionSettings } from './retention-settings.ts'
 
-const beginSql = (schema: QuotedSchema): string => `select ${schema}.outbox_begin_retention($1, $2::jsonb, $3)`
+const beginSql = (schema: QuotedSchema): string =>
+  `select ${schema}.outbox_begin_retention($1, $2::jsonb, $3)`
 
 /** Begins a run or finds the unfinished one; null where it is not due. */
 export async function beginRetention(

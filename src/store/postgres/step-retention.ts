@@ -24,11 +24,7 @@ export async function stepRetention(
   const [row] = await withTransaction(pool, (client) =>
     act === null
       ? rawQuery(client, byPolicySql(schema), values)
-      : rawQuery(client, byHandSql(schema), [
-          ...values,
-          operatorName(act.operator),
-          operatorNote(act.note),
-        ]),
+      : rawQuery(client, byHandSql(schema), [...values, operatorName(act.operator), operatorNote(act.note)]),
   )
   const [state, deleted, archived, waitMs] = row as RawRow
   return {

@@ -2,12 +2,18 @@ import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { maskPayload } from '../../../src/event/mask-payload.ts'
-import { systemIds } from '../../../src/runtime/ids.ts'
 import { InvalidOptionsError } from '../../../src/runtime/errors.ts'
+import { systemIds } from '../../../src/runtime/ids.ts'
 import { dead, join } from '../contract/helpers.ts'
 import { column, insertEvent, one, refusal } from './fixtures.ts'
 import { proofOf, publish, sabotage, settle } from './proof-fixtures.ts'
-import { archiveOf, createRetentionDatabase, policyOf, type RetentionDatabase, retain } from './retention-fixtures.ts'
+import {
+  archiveOf,
+  createRetentionDatabase,
+  policyOf,
+  type RetentionDatabase,
+  retain,
+} from './retention-fixtures.ts'
 
 let db: RetentionDatabase
 
@@ -62,7 +68,7 @@ describe('an archive', () => {
     await db.pool.query('alter table kept_events add column seen boolean default false')
     await db.pool.query('delete from outbox_archive')
     await publish(db, 1)
-    const sub = (await db.worker.register({
+    const sub = await db.worker.register({
       name: 'sub',
       streams: null,
       eventTypes: null,
@@ -71,9 +77,12 @@ describe('an archive', () => {
       onDead: 'block',
       maxAttempts: 3,
       startFrom: 'now',
-    }))
+    })
     await settle(db, sub, 1)
-    expect(await retain(db, { policy: 'second', archive: archiveOf(db) })).toEqual({ deleted: 0, archived: 1 })
+    expect(await retain(db, { policy: 'second', archive: archiveOf(db) })).toEqual({
+      deleted: 0,
+      archived: 1,
+    })
     expect(await one(db.pool, 'select count(*)::int from kept_events where not seen')).toBe(3)
   })
 
@@ -81,7 +90,9 @@ describe('an archive', () => {
     await db.pool.query('create table kept_events (event_id text, position bigint)')
     const ensuring = db.retention.ensureArchive(archiveOf(db))
     await expect(ensuring).rejects.toThrow(InvalidOptionsError)
-    await expect(ensuring).rejects.toThrow(/its column event_id is text, but must be uuid[\s\S]*no column payload/)
+    await expect(ensuring).rejects.toThrow(
+      /its column event_id is text, but must be uuid[\s\S]*no column payload/,
+    )
     expect(await one(db.pool, 'select count(*)::int from outbox_archive')).toBe(0)
   })
 
@@ -187,7 +198,12 @@ describe('the proof', () => {
     const sub = await join(db.worker)
     await publish(db, 2)
     await settle(db, sub, 1, dead)
-    expect(await proofOf(db)).toMatchObject({ matched: 7, archived: 5, holds: true, counts: { DONE: 0, DEAD: 1 } })
+    expect(await proofOf(db)).toMatchObject({
+      matched: 7,
+      archived: 5,
+      holds: true,
+      counts: { DONE: 0, DEAD: 1 },
+    })
     await db.pool.query('delete from kept_events where event_id = $1', [first])
     expect(await proofOf(db)).toMatchObject({
       matched: 7,
@@ -211,6 +227,8 @@ describe('the proof', () => {
     expect(subscriptions).toMatchObject([{ matched: 2, archived: 2, holds: true }])
     await db.pool.query(`select outbox_purge_archive($1, 'kept_events', '0', 'kim', null, 3)`, [db.schema])
     expect(await proofOf(db)).toMatchObject({ matched: 1, archived: 1, holds: true })
-    expect(await column(db.pool, `select affected from outbox_operator_log where action = 'purge-archive'`)).toEqual([3])
+    expect(
+      await column(db.pool, `select affected from outbox_operator_log where action = 'purge-archive'`),
+    ).toEqual([3])
   })
 })

@@ -1,5 +1,10 @@
 import { postgresStore } from '../../../src/store/postgres/postgres-store.ts'
-import type { RetentionRequest, RetentionStep, RetentionStore } from '../../../src/store/retention-store.ts'
+import type {
+  ArchiveTable,
+  RetentionRequest,
+  RetentionStep,
+  RetentionStore,
+} from '../../../src/store/retention-store.ts'
 import { createProofDatabase, type ProofDatabase } from './proof-fixtures.ts'
 
 /** A migrated schema with a worker to deliver, the proof, and retention. */
@@ -25,7 +30,10 @@ export const policyOf = (overrides: Partial<RetentionRequest> = {}): RetentionRe
 })
 
 /** The archive of a test: in its own schema, so that it goes with it. */
-export const archiveOf = (db: RetentionDatabase, table = 'kept_events') => ({ schema: db.schema, table })
+export const archiveOf = ({ schema }: RetentionDatabase, table = 'kept_events'): ArchiveTable => ({
+  schema,
+  table,
+})
 
 export const PACE = { batchSize: 100, pauseMs: 0, share: 1 }
 

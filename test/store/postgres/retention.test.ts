@@ -100,13 +100,20 @@ describe('what retention lets go', () => {
     const sub = await join(db.worker)
     for (const stream of ['shop.order', 'shop.audit', 'other']) await insertEvent(db.pool, { stream })
     await settle(db, sub, 3)
-    expect(await retain(db, { stream: 'shop.*', before: ['shop.audit'] })).toEqual({ deleted: 1, archived: 0 })
-    expect(await column(db.pool, 'select stream from outbox_event order by id')).toEqual(['shop.audit', 'other'])
+    expect(await retain(db, { stream: 'shop.*', before: ['shop.audit'] })).toEqual({
+      deleted: 1,
+      archived: 0,
+    })
+    expect(await column(db.pool, 'select stream from outbox_event order by id')).toEqual([
+      'shop.audit',
+      'other',
+    ])
   })
 
   test('is found in every lane of an ordered subscription, in batches of any size', async () => {
     const sub = await join(db.worker, { orderBy: 'aggregate' })
-    for (let n = 0; n < 20; n += 1) await insertEvent(db.pool, { aggregateId: String(n), sequenced: n % 2 === 0 })
+    for (let n = 0; n < 20; n += 1)
+      await insertEvent(db.pool, { aggregateId: String(n), sequenced: n % 2 === 0 })
     const lanes = await takeLanes(db.worker, sub, 'w')
     const claimed = await claimLanes(db.worker, sub, 'w', lanes)
     await db.worker.settle(claimed.slice(0, 19).map((delivery) => settled(delivery, DONE)))
