@@ -108,6 +108,8 @@ export type { ExportFile, ExportManifest, ExportMasking } from './retain/export-
 export type { ExportProgress, ExportRunOptions } from './retain/export-options.ts'
 export type { ExportProblem, ExportProblemKind, ExportReport } from './retain/export-report.ts'
 export { type Exports, verifyExportFiles } from './retain/exports.ts'
+export type { RetainAct, Retention, RetentionReport } from './retain/retention.ts'
+export type { RetentionOptions, RetentionPolicy } from './retain/retention-options.ts'
 export { type Clock, systemClock } from './runtime/clock.ts'
 export type { Duration } from './runtime/duration.ts'
 export {
@@ -181,6 +183,7 @@ export type {
   RedriveSkip,
   RedriveState,
 } from './store/redrive-store.ts'
+export type { RetentionRun } from './store/retention-store.ts'
 export type { OutboxStore, WorkerStore } from './store/store.ts'
 export type { OrderBy, RetireReport, StartFrom } from './store/subscription-store.ts'
 export type { Transaction } from './store/transaction.ts'

@@ -21,6 +21,8 @@ import {
 import { createObservedBus } from './publish/observed-bus.ts'
 import { publisherProblems } from './publish/publisher.ts'
 import { createExports, type Exports } from './retain/exports.ts'
+import { createRetention, type Retention } from './retain/retention.ts'
+import { type RetentionOptions, resolveRetention, retentionProblems } from './retain/retention-options.ts'
 import { type Clock, systemClock } from './runtime/clock.ts'
 import { type Ids, systemIds } from './runtime/ids.ts'
 import { actProblems, type OperatorAct } from './runtime/operator-act.ts'
@@ -85,6 +87,11 @@ export interface OutboxOptions<C extends Catalogue, Tx> {
   readonly metrics?: Meter
   /** Carries traces from publishers to handlers: `openTelemetry()` of `commitpost/otel`. */
   readonly tracing?: Tracing
+  /**
+   * How long events are kept that everybody is done with. Workers see to it each day.
+   * @default for ever
+   */
+  readonly retention?: RetentionOptions
   /** Time, for tests. */
   readonly clock?: Clock
   /** Chance, for tests. */
@@ -121,6 +128,8 @@ export interface Outbox<C extends Catalogue, Tx> extends EventBus<C, Tx> {
   readonly proof: Proof
   /** Cold exports: streams as files that can be checked years later. */
   readonly exports: Exports
+  /** What becomes of events that everybody is done with. */
+  readonly retention: Retention
   /** Runs the work between BEGIN and COMMIT on a client of the pool, and wakes the workers after the commit. */
   inTransaction<Pool extends TransactionPool, Result>(
     pool: Pool,
@@ -205,14 +214,16 @@ export function createOutbox<C extends Catalogue, Tx>(options: OutboxOptions<C, 
 
 /** What people do with what is in the tables, and what they are shown of it. */
 function careOf<C extends Catalogue, Tx>(
-  { store, events, masking, ids, clock }: OutboxParts<C, Tx>,
+  parts: OutboxParts<C, Tx>,
   maxPayloadBytes: number | undefined,
-): Pick<Outbox<C, Tx>, 'masking' | 'deadLetters' | 'redrive' | 'exports' | 'proof'> {
+): Pick<Outbox<C, Tx>, 'masking' | 'deadLetters' | 'redrive' | 'exports' | 'retention' | 'proof'> {
+  const { store, events, masking, ids, clock } = parts
   return {
     masking,
     deadLetters: createDeadLetters(store, { catalogue: events, masking, ids, maxPayloadBytes }),
     redrive: createRedrive(store, clock),
     exports: createExports({ store: store.openExports(), masking, clock }),
+    retention: createRetention({ ...parts, store: store.retention }),
     proof: createProof(store, () => events.events.map(({ storedAs }) => storedAs), masking),
   }
 }
@@ -229,13 +240,16 @@ function nameProblems(name: unknown): readonly (string | null)[] {
 
 function resolveOutboxOptions<C extends Catalogue, Tx>(options: OutboxOptions<C, Tx>): OutboxParts<C, Tx> {
   refuseProblems('the outbox', outboxProblems(options))
+  const masking = createMasking(options.events, options.sensitive)
   return {
     store: options.store,
     events: options.events,
-    masking: createMasking(options.events, options.sensitive),
+    masking,
     logger: options.logger ?? silentLogger,
     metrics: options.metrics,
     tracing: options.tracing,
+    retention:
+      options.retention === undefined ? null : resolveRetention(options.retention, options.events, masking),
     clock: options.clock ?? systemClock,
     random: options.random ?? systemRandom,
     ids: options.ids ?? systemIds,
@@ -252,6 +266,7 @@ const OPTION_NAMES: readonly (keyof OutboxOptions<Catalogue, unknown>)[] = [
   'sensitive',
   'metrics',
   'tracing',
+  'retention',
   'clock',
   'random',
   'ids',
@@ -273,6 +288,7 @@ function outboxProblems(options: unknown): readonly (string | null)[] {
     methodsProblem('metrics', options['metrics'], ['observer', 'published']),
     tracingProblem(options['tracing']),
     ...sensitiveProblems(options['sensitive']),
+    ...retentionProblems(options['retention']),
     methodsProblem('clock', options['clock'], ['now', 'monotonicMs', 'sleep']),
     functionProblem('random', options['random']),
     ...publisherProblems(options),

@@ -4,6 +4,7 @@ import {
   createOutbox,
   defineEvents,
   type Outbox,
+  type RetentionOptions,
   type Subscription,
   subscription,
   unchecked,
@@ -31,8 +32,15 @@ export interface BenchSubscriptions {
 }
 
 /** An outbox on the benchmark's schema. */
-export function benchOutbox(pool: pg.Pool): Outbox<BenchCatalogue, Transaction> {
-  return createOutbox({ store: postgresStore({ pool, schema: SCHEMA }), events: catalogue })
+export function benchOutbox(
+  pool: pg.Pool,
+  retention?: RetentionOptions,
+): Outbox<BenchCatalogue, Transaction> {
+  return createOutbox({
+    store: postgresStore({ pool, schema: SCHEMA }),
+    events: catalogue,
+    ...(retention === undefined ? {} : { retention }),
+  })
 }
 
 /** Subscriptions that hand every event to the handler. */

@@ -25,6 +25,8 @@ import { redriveApplyCommand } from './commands/redrive-apply.ts'
 import { redriveCancelCommand } from './commands/redrive-cancel.ts'
 import { redrivePlanCommand } from './commands/redrive-plan.ts'
 import { redriveStatusCommand } from './commands/redrive-status.ts'
+import { retainRunCommand } from './commands/retain-run.ts'
+import { retainStatusCommand } from './commands/retain-status.ts'
 import { retireCommand } from './commands/retire.ts'
 import { rolesSqlCommand } from './commands/roles-sql.ts'
 import { statusCommand } from './commands/status.ts'
@@ -65,6 +67,8 @@ export const COMMANDS: readonly Command[] = [
   exportRunCommand,
   exportListCommand,
   exportVerifyCommand,
+  retainRunCommand,
+  retainStatusCommand,
   pauseCommand,
   resumeCommand,
   retireCommand,

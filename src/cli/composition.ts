@@ -5,8 +5,10 @@ import { createRedrive } from '../dead-letter/redrive.ts'
 import { createMasking } from '../event/masking.ts'
 import { createProof } from '../inspect/proof.ts'
 import { createExports } from '../retain/exports.ts'
+import { createRetention } from '../retain/retention.ts'
 import { systemClock } from '../runtime/clock.ts'
 import { SchemaMissingError, SchemaVersionError } from '../runtime/errors.ts'
+import { systemIds } from '../runtime/ids.ts'
 import { migrateUp } from '../store/postgres/migrate.ts'
 import { migrationSql } from '../store/postgres/migration-sql.ts'
 import { migrationStatus } from '../store/postgres/migration-status.ts'
@@ -39,6 +41,12 @@ async function openDatabase({ url, schema }: DatabaseTarget): Promise<Database> 
         clock: systemClock,
       }),
     redrive: createRedrive(store, systemClock),
+    retention: createRetention({
+      store: store.retention,
+      retention: null,
+      clock: systemClock,
+      ids: systemIds,
+    }),
     subscriptions: store,
     moveAside: (subscription, key, act) => moveKeyAside(store, systemClock, subscription, key, act),
     figures,

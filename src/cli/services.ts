@@ -4,6 +4,7 @@ import type { Catalogue } from '../event/catalogue.ts'
 import type { Masking } from '../event/masking.ts'
 import type { Proof } from '../inspect/proof.ts'
 import type { Exports } from '../retain/exports.ts'
+import type { Retention } from '../retain/retention.ts'
 import type { OperatorAct } from '../runtime/operator-act.ts'
 import type { AlertStore } from '../store/alert-store.ts'
 import type { GaugeStore } from '../store/gauge-store.ts'
@@ -60,6 +61,8 @@ export interface Database extends AsyncDisposable {
   /** Cold exports. Without a catalogue payloads are masked whole. */
   exportsBy(known: KnownCatalogue | undefined): Exports
   readonly redrive: Redrive
+  /** Of no policies: to look at what they did. */
+  readonly retention: Retention
   readonly subscriptions: SubscriptionOperations
   /** Frees a blocked key of an ordered subscription: what waits on it becomes dead letters. */
   moveAside(subscription: string, orderingKey: string, act: OperatorAct): Promise<MovedAside>

@@ -6,7 +6,7 @@ import type { WorkerOptions } from '../worker/worker-options.ts'
 /** What `commitpost worker` and `commitpost monitor` run: the default export of their config file. */
 export interface WorkerConfig<C extends Catalogue = Catalogue, Tx = never> {
   /** What `createOutbox` made. */
-  readonly outbox: Pick<Outbox<C, Tx>, 'worker' | 'monitor'>
+  readonly outbox: Pick<Outbox<C, Tx>, 'worker' | 'monitor' | 'retention'>
   readonly subscriptions: readonly Subscription<C, Tx>[]
   /** As for `outbox.worker`. Signals are the program's business, so `handleSignals` has no effect. */
   readonly options?: WorkerOptions

@@ -85,6 +85,8 @@ const LINES: LinesOf = {
     ),
   redriven: (logger, { subscription, policy, count, leftToPerson }) =>
     logger.info({ subscription, policy, count, leftToPerson }, 'dead letters re-driven by a policy'),
+  retained: (logger, { policy, stream, deleted, archived }) =>
+    logger.debug({ policy, stream, deleted, archived }, 'events let go by a policy'),
   unmatched: (logger, { event }) => logger.warn(eventFields(event), 'no subscription takes this event'),
   error: (logger, { during, error, subscription }) =>
     logger.error(

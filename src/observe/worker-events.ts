@@ -76,6 +76,14 @@ export type WorkerEvent =
       readonly count: number
       readonly leftToPerson: number
     }
+  /** A policy let events go that everybody was done with. `stream` is what it names: a stream or a pattern. */
+  | {
+      readonly kind: 'retained'
+      readonly policy: string
+      readonly stream: string
+      readonly deleted: number
+      readonly archived: number
+    }
   /** No subscription takes this event. */
   | { readonly kind: 'unmatched'; readonly event: OutboxEvent }
   /** Something around deliveries failed; the worker goes on. `during` names what: "claim", "settle", "heartbeat". */

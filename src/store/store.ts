@@ -8,6 +8,7 @@ import type { ProofStore } from './proof-store.ts'
 import type { PublishStore } from './publish-store.ts'
 import type { LaneStore, QueueStore } from './queue-store.ts'
 import type { PolicyStore, RedriveStore } from './redrive-store.ts'
+import type { RetentionStore } from './retention-store.ts'
 import type { RetireReport, RetireRequest, SubscriptionStore } from './subscription-store.ts'
 
 /** What a worker uses: connections of its own, so that handlers cannot starve its heartbeat. */
@@ -42,6 +43,8 @@ export interface OutboxStore<Tx>
     InspectStore,
     GaugeStore,
     ProofStore {
+  /** What becomes of events that everybody is done with. */
+  readonly retention: RetentionStore
   /** Opens the connections of one worker. */
   openWorker(): WorkerStore
   /** Opens the connections of one monitor. */

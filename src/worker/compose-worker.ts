@@ -4,8 +4,10 @@ import { logObserver } from '../observe/log-observer.ts'
 import { type Logger, silentLogger } from '../observe/logger.ts'
 import type { Meter } from '../observe/meter.ts'
 import type { Tracing } from '../observe/tracing.ts'
-import { combineObservers } from '../observe/worker-events.ts'
+import { combineObservers, type Observer } from '../observe/worker-events.ts'
 import type { EventBus } from '../publish/event-bus.ts'
+import type { ResolvedRetention } from '../retain/retention-options.ts'
+import { ScheduledRetention } from '../retain/scheduled-retention.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Ids } from '../runtime/ids.ts'
 import type { Random } from '../runtime/random.ts'
@@ -27,6 +29,8 @@ export interface OutboxParts<C extends Catalogue, Tx> {
   readonly logger: Logger
   readonly metrics: Meter | undefined
   readonly tracing: Tracing | undefined
+  /** Null where there are no policies. */
+  readonly retention: ResolvedRetention | null
   readonly clock: Clock
   readonly random: Random
   readonly ids: Ids
@@ -72,6 +76,7 @@ export function composeWorker<C extends Catalogue, Tx>(
     random,
     logger,
     observer,
+    retention: scheduled(outbox, id, observer),
     openMonitor: () => alerts.open(id, observer),
     onAttemptEnded: () => {
       if (!hasPublished) return
@@ -80,4 +85,13 @@ export function composeWorker<C extends Catalogue, Tx>(
     },
     bell,
   })
+}
+
+function scheduled<C extends Catalogue, Tx>(
+  { store, retention, clock }: OutboxParts<C, Tx>,
+  workerId: string,
+  observer: Observer,
+): ScheduledRetention | null {
+  if (retention === null) return null
+  return new ScheduledRetention({ store: store.retention, retention, workerId, clock, observer })
 }

@@ -31,6 +31,8 @@ export interface HousekeepingParts {
   readonly unmatched: 'report' | 'dead-letter'
   /** Does what the policies of the subscriptions say. */
   readonly redriver: { redrive(): Promise<void> }
+  /** Lets go what retention policies name; null where there are none. */
+  readonly retention: { look(): void; stop(): Promise<void> } | null
   readonly clock: Clock
   readonly random: Random
   readonly observer: Observer
@@ -46,7 +48,8 @@ const FORGET_EVERY_MS = 3_600_000
 
 /**
  * What every worker does for all of them: lets new subscriptions join, returns what vanished workers left, runs
- * suspects apart, reports events that nobody takes, re-drives what policies name, forgets workers that vanished long ago.
+ * suspects apart, reports events that nobody takes, re-drives what policies name, carries retention out, forgets workers that
+ * vanished long ago.
  * Any number of workers may do it at the same time. What fails of it keeps nothing else from being done.
  */
 export class Housekeeping {
@@ -74,6 +77,7 @@ export class Housekeeping {
       this.#chore('unmatched', () => this.#reportUnmatched()),
       this.#chore('re-driving', () => this.#parts.redriver.redrive()),
       this.#chore('forgetting workers', () => this.#forgetWorkers()),
+      this.#chore('retention', async () => this.#parts.retention?.look()),
     ]
     this.active = new Promise((resolve, reject) => {
       this.#joined = resolve
@@ -86,6 +90,7 @@ export class Housekeeping {
   /** Runs until stopped. Never rejects. */
   async run(): Promise<void> {
     while (!this.#stop.signal.aborted) await this.#parts.clock.sleep(await this.#round(), this.#stop.signal)
+    await this.#parts.retention?.stop()
     await this.#suspects
   }
 

@@ -31,6 +31,8 @@ export interface WorkerParts {
   readonly logger: Logger
   /** Told after every attempt: what its handler published is committed by now, if it is. */
   onAttemptEnded(): void
+  /** What retention policies let go; null where there are none. */
+  readonly retention: { look(): void; stop(): Promise<void> } | null
   /** Makes the monitor that runs beside the work; null where nobody is to be told anything. */
   openMonitor(): PokedMonitor | null
   /** Rings when there may be work. */
@@ -83,6 +85,7 @@ export class WorkerSession {
       quarantine: processQuarantine(clock).quarantine,
       everyMs: housekeepingMs,
       unmatched,
+      retention: parts.retention,
       redriver: new PolicyRedriver({ store, observer, subscriptions: running }),
     })
   }

@@ -13,6 +13,7 @@ import { outboxes, subscriptions, workers } from './rows/options.ts'
 import { payloads } from './rows/payloads.ts'
 import { proofs } from './rows/proof.ts'
 import { redrives } from './rows/redrive.ts'
+import { retentions } from './rows/retention.ts'
 import { identifiers, inserts } from './rows/sql.ts'
 import { thrown } from './rows/thrown.ts'
 import { stores, transactions } from './rows/transactions.ts'
@@ -35,6 +36,7 @@ export const groups: readonly Group[] = [
   operators,
   careOfLetters,
   redrives,
+  retentions,
   alerts,
   metrics,
   proofs,

@@ -40,6 +40,7 @@ const SAMPLES: { readonly [Kind in WorkerEvent['kind']]: Extract<WorkerEvent, { 
     count: 3,
     leftToPerson: 1,
   },
+  retained: { kind: 'retained', policy: 'month', stream: 'shop.*', deleted: 3, archived: 0 },
   unmatched: { kind: 'unmatched', event: someEvent() },
   error: { kind: 'error', during: 'claim', error: new Error('gone'), subscription: 'billing' },
 }

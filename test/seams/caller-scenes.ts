@@ -1,5 +1,6 @@
 import pg from 'pg'
 import type { Transaction } from '../../src/index.ts'
+import { postgresStore } from '../../src/store/postgres/index.ts'
 import type { Scene } from './scene.ts'
 import { events, identityOf, type SceneEvent, toInput } from './scene-events.ts'
 import { asOperation } from './seam-pool.ts'
@@ -71,7 +72,7 @@ async function writeRows(stage: Stage, tx: Transaction): Promise<void> {
   )
 }
 
-/** Forgets what every subscription is done with, beside what is not done, and beside a dead letter. */
+/** Archives what every subscription is done with, beside what is not done, and beside a dead letter. */
 export const retaining: Scene = {
   name: 'retain',
   subscription: { order: 'aggregate' },
@@ -90,27 +91,43 @@ export const retaining: Scene = {
     await stage.publish(events('c', 'nothing'))
   },
   live: (stage, process) => retain(stage, process).catch(() => retain(stage, process)),
-  rescue: (stage, process) => retain(stage, process),
+  rescue: async (stage, process) => {
+    // Whoever held the run is gone, and time passes.
+    await stage.db.pool.query('update outbox_retention_run set held_until = now()')
+    await retain(stage, process)
+  },
   inspect: async (stage) => {
-    const { rows } = await stage.db.pool.query<{ aggregate_id: string }>(
-      'select aggregate_id from outbox_event order by id',
+    const list = async (from: string): Promise<string> => {
+      const { rows } = await stage.db.pool.query<{ list: string | null }>(
+        `select string_agg(aggregate_id, ',' order by aggregate_id) as list from ${from}`,
+      )
+      return rows[0]?.list ?? ''
+    }
+    const kept = await list('outbox_event')
+    const archived = await list('seam_archive')
+    const { rows } = await stage.db.pool.query<{ sum: string }>(
+      `select sum(affected) from outbox_operator_log where action = 'retain'`,
     )
-    const kept = rows.map(({ aggregate_id }) => aggregate_id).join()
-    return kept === 'b,b,c' ? [] : [`kept ${kept}, not what was still needed`]
+    return [
+      ...(kept === 'b,b,c' ? [] : [`kept ${kept}, not what was still needed`]),
+      ...(archived === 'a,a' ? [] : [`archived ${archived}, not what nobody needed, once`]),
+      ...(rows[0]?.sum === '2' ? [] : [`recorded ${rows[0]?.sum}, not as many as went`]),
+    ]
   },
 }
 
-function retain(stage: Stage, { pool }: Process): Promise<void> {
+/** In batches of one: there are seams between them. */
+function retain({ db: { schema } }: Stage, { id, pool }: Process): Promise<void> {
+  const { retention } = postgresStore({ pool, schema })
+  const archive = { schema, table: 'seam_archive' }
+  const settings = { keepSeconds: 0, archive, mask: null, requireExport: false }
   return asOperation('retain', async () => {
-    const client = await pool.connect()
-    try {
-      await client.query('begin')
-      await client.query('select outbox_forget($1::uuid[])', [stage.owed.map(({ eventId }) => eventId)])
-      await client.query('commit')
-      client.release()
-    } catch (error) {
-      client.release(true)
-      throw error
+    await retention.ensureArchive(archive)
+    const runId = await retention.beginRetention({ policy: 'p', stream: '*', before: [], ...settings }, null)
+    const pace = { batchSize: 1, pauseMs: 0, share: 1 }
+    for (;;) {
+      const { state } = await retention.stepRetention(runId as string, id, pace, null)
+      if (state === 'done') return
     }
   })
 }

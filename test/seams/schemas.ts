@@ -1,6 +1,6 @@
 import { createOutboxDatabase, type OutboxDatabase } from '../store/postgres/fixtures.ts'
 
-const GUARDED = ['outbox_event', 'outbox_delivery', 'outbox_operator_log', 'outbox_export']
+const GUARDED = ['outbox_event', 'outbox_delivery', 'outbox_operator_log', 'outbox_export', 'outbox_archived']
 const CHAINS = ['outbox_operator_log_head', 'outbox_export_head']
 const EMPTIED = [
   ...GUARDED,
@@ -11,6 +11,8 @@ const EMPTIED = [
   'outbox_sequence',
   'outbox_unmatched',
   'outbox_inbox',
+  'outbox_archive',
+  'outbox_retention_run',
   'effect',
 ]
 
@@ -36,7 +38,7 @@ export async function giveSchemaBack(db: OutboxDatabase): Promise<void> {
   const empty = EMPTIED.map((table) => `delete from ${table};`).join('')
   const anew = CHAINS.map((head) => `update ${head} set entries = 0, hash = repeat('0', 64);`).join('')
   await db.pool.query(
-    `begin; ${switchTriggers('disable')} ${empty} ${anew} ${switchTriggers('enable')} commit`,
+    `begin; drop table if exists seam_archive; ${switchTriggers('disable')} ${empty} ${anew} ${switchTriggers('enable')} commit`,
   )
   free.push(db)
 }

@@ -3,6 +3,7 @@ import { exportEn } from './export-messages.ts'
 import type { Messages } from './messages.ts'
 import { proofEn } from './proof-en.ts'
 import { redriveEn } from './redrive.ts'
+import { retainEn } from './retain.ts'
 
 /** English. */
 export const en: Messages = {
@@ -164,6 +165,7 @@ export const en: Messages = {
   },
   care: careEn,
   redrive: redriveEn,
+  retain: retainEn,
   proof: proofEn,
   exports: exportEn,
   worker: {

@@ -4,6 +4,7 @@ import { exportKo } from './export-messages.ts'
 import type { Messages } from './messages.ts'
 import { proofKo } from './proof-ko.ts'
 import { redriveKo } from './redrive.ts'
+import { retainKo } from './retain.ts'
 
 /** The library's own messages are English: these say the essence first. */
 const REMARKS: Partial<Record<CommitpostErrorCode, string>> = {
@@ -180,6 +181,7 @@ export const ko: Messages = {
   },
   care: careKo,
   redrive: redriveKo,
+  retain: retainKo,
   proof: proofKo,
   exports: exportKo,
   worker: {

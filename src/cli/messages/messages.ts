@@ -5,6 +5,7 @@ import type { CareMessages } from './care-messages.ts'
 import type { ExportMessages } from './export-messages.ts'
 import type { ProofMessages } from './proof.ts'
 import type { RedriveMessages } from './redrive.ts'
+import type { RetainMessages } from './retain.ts'
 
 /** Everything the program says. Each language has all of it: a sentence left out does not compile. */
 export interface Messages {
@@ -16,6 +17,7 @@ export interface Messages {
   readonly deadLetters: DeadLetterMessages
   readonly care: CareMessages
   readonly redrive: RedriveMessages
+  readonly retain: RetainMessages
   readonly proof: ProofMessages
   readonly exports: ExportMessages
   readonly worker: WorkerMessages

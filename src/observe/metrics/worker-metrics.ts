@@ -104,6 +104,11 @@ export class WorkerMetrics {
     help: 'Events reported because no subscription takes them.',
     labels: ['stream'],
   })
+  readonly #retained = new Counter({
+    name: 'retained_total',
+    help: 'Events that retention let go, by policy and by what became of them: deleted or archived.',
+    labels: ['policy', 'result'],
+  })
   readonly #errors = new Counter({
     name: 'worker_errors_total',
     help: 'Failures around deliveries, such as a claim that could not reach the database.',
@@ -132,6 +137,10 @@ export class WorkerMetrics {
     recovered: ({ subscription, count }) =>
       this.#recovered.add(count, this.#labels.subscription.of(subscription)),
     unmatched: ({ event }) => this.#unmatched.add(1, this.#labels.stream.of(event.stream)),
+    retained: ({ policy, deleted, archived }) => {
+      if (deleted > 0) this.#retained.add(deleted, policy, 'deleted')
+      if (archived > 0) this.#retained.add(archived, policy, 'archived')
+    },
     error: ({ during }) => this.#errors.add(1, during),
   }
 
@@ -169,6 +178,7 @@ export class WorkerMetrics {
       this.#claimSeconds.family(),
       this.#published.family(),
       this.#unmatched.family(),
+      this.#retained.family(),
       this.#errors.family(),
       {
         name: 'workers_running',

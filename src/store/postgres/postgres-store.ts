@@ -31,6 +31,7 @@ import type {
   RedriveState,
   RedriveStep,
 } from '../redrive-store.ts'
+import type { RetentionStore } from '../retention-store.ts'
 import type { OutboxStore, WorkerStore } from '../store.ts'
 import type { RegisteredSubscription, RetireReport, RetireRequest } from '../subscription-store.ts'
 import type { Transaction } from '../transaction.ts'
@@ -59,6 +60,7 @@ import { readGauges } from './read-gauges.ts'
 import { recordOnce } from './record-once.ts'
 import { recordReveal } from './record-reveal.ts'
 import { redriveProgress } from './redrive-progress.ts'
+import { PostgresRetentionStore } from './retention-store.ts'
 import { retire } from './retire.ts'
 import { setPaused } from './set-paused.ts'
 import { siblingPool } from './sibling-pool.ts'
@@ -110,11 +112,13 @@ class PostgresStore implements OutboxStore<Transaction> {
   readonly #pool: PgPool
   readonly #schema: QuotedSchema
   readonly #clock: Clock
+  readonly retention: RetentionStore
 
   constructor(pool: PgPool, schema: QuotedSchema, clock: Clock) {
     this.#pool = pool
     this.#schema = schema
     this.#clock = clock
+    this.retention = new PostgresRetentionStore(pool, schema)
   }
 
   insertEvents(

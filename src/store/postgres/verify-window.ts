@@ -19,8 +19,12 @@ const MINUTE_MS = 60_000
 const REACHES_MS = [MINUTE_MS, 60 * MINUTE_MS, 1_440 * MINUTE_MS, Number.POSITIVE_INFINITY]
 
 const edgeSql = (schema: QuotedSchema): string => `
-  select min(e.id), max(e.id) from ${schema}.outbox_event e
-   where e.created_at >= (select $1::text::timestamptz) and e.created_at < (select $2::text::timestamptz)`
+  select min(w.first), max(w.last) from (
+    select min(e.id) as first, max(e.id) as last from ${schema}.outbox_event e
+     where e.created_at >= (select $1::text::timestamptz) and e.created_at < (select $2::text::timestamptz)
+    union all
+    select min(a.position), max(a.position) from ${schema}.outbox_archived a
+     where a.created_at >= (select $1::text::timestamptz) and a.created_at < (select $2::text::timestamptz)) w`
 
 /** The positions of the events of a window. */
 export async function positionRange(

@@ -5,6 +5,7 @@ import type { QuotedSchema } from './identifiers.ts'
 import { readScopes } from './read-scopes.ts'
 import { readStandIns } from './read-stand-ins.ts'
 import { dateOf, timeColumn } from './time-column.ts'
+import { countArchived, missingArchived } from './verify-archived.ts'
 import { type DeliveryDigest, type Digest, digestDeliveries, digestEvents } from './verify-digests.ts'
 import { type Comparison, compareDeliveries } from './verify-exceptions.ts'
 import { disagreeingLetters } from './verify-letters.ts'
@@ -81,6 +82,8 @@ async function proofs(
   const deliveries = await digestDeliveries(client, schema, ids, standIns, range)
   const hasDead = [...deliveries.values()].some(({ counts }) => counts.DEAD > 0)
   const letters = await disagreeingLetters(client, schema, ids, range, hasDead)
+  const archived = await countArchived(client, schema, ids, range)
+  const lacking = await missingArchived(client, schema, range, archived.size > 0)
   const found: SubscriptionProof[] = []
   for (const subscription of asked) {
     const wanted = events.get(subscription.id) ?? NO_EVENTS
@@ -90,7 +93,12 @@ async function proofs(
       ? { matched: wanted.count, awaited: 0, missing: NONE, surplus: NONE, impossible: NONE }
       : await compareDeliveries(client, schema, subscription.id, standIns, range, most)
     const disagreeing = letters.get(subscription.id) ?? []
-    found.push(proofOf(subscription, had, withLetters(comparison, disagreeing, most)))
+    const judged = withLetters(comparison, disagreeing, most)
+    const inArchives = {
+      recorded: archived.get(subscription.id) ?? 0,
+      missing: lacking.get(subscription.id) ?? [],
+    }
+    found.push(proofOf(subscription, had, withArchived(judged, inArchives, most), inArchives))
   }
   return found
 }
@@ -104,17 +112,33 @@ function withLetters(comparison: Comparison, disagreeing: readonly string[], mos
   return { ...comparison, impossible }
 }
 
+interface InArchives {
+  readonly recorded: number
+  readonly missing: readonly string[]
+}
+
+/** What was archived was meant to be there, and was. */
+function withArchived(comparison: Comparison, { recorded, missing }: InArchives, most: number): Comparison {
+  const { count, eventIds } = comparison.missing
+  return {
+    ...comparison,
+    matched: comparison.matched + recorded,
+    missing: { count: count + missing.length, eventIds: [...eventIds, ...missing].slice(0, most) },
+  }
+}
+
 function proofOf(
   { name, state }: Asked,
   { counts }: DeliveryDigest,
   comparison: Comparison,
+  inArchives: InArchives,
 ): SubscriptionProof {
   const { missing, surplus, impossible } = comparison
   return {
     subscription: name,
     state,
     counts,
-    archived: 0, // nothing is archived by this version
+    archived: inArchives.recorded - inArchives.missing.length,
     holds: missing.count + surplus.count + impossible.count === 0,
     ...comparison,
   }

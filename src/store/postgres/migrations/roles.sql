@@ -26,7 +26,8 @@ revoke all on
   {schema}.outbox_unmatched, {schema}.outbox_inbox, {schema}.outbox_amendment, {schema}.outbox_redrive_plan,
   {schema}.outbox_redrive_item, {schema}.outbox_migration, {schema}.outbox_alarm, {schema}.outbox_monitor,
   {schema}.outbox_scope, {schema}.outbox_operator_log_head, {schema}.outbox_stand_in, {schema}.outbox_lease,
-  {schema}.outbox_in_hand, {schema}.outbox_export, {schema}.outbox_export_head
+  {schema}.outbox_in_hand, {schema}.outbox_export, {schema}.outbox_export_head, {schema}.outbox_archive,
+  {schema}.outbox_archived, {schema}.outbox_retention_run
   from public, {publisher}, {worker}, {operator}, {viewer};
 revoke all on sequence
   {schema}.outbox_event_id_seq, {schema}.outbox_registry_xid, {schema}.outbox_lease_token
@@ -61,7 +62,21 @@ revoke all on function
   {schema}.outbox_export_hash({schema}.outbox_export), {schema}.outbox_chain_export(),
   {schema}.outbox_refuse_export_change(),
   {schema}.outbox_record_export(text, bigint, bigint, bigint, text, text, boolean, uuid[], text, text),
-  {schema}.outbox_verify_export(bigint, text, text, text), {schema}.outbox_is_exported(text, bigint, uuid)
+  {schema}.outbox_verify_export(bigint, text, text, text), {schema}.outbox_is_exported(text, bigint, uuid),
+  {schema}.outbox_may_be_archived(uuid), {schema}.outbox_lane_in(smallint, text, text, text, text),
+  {schema}.outbox_refuse_archived(), {schema}.outbox_mask_at(jsonb, text[]), {schema}.outbox_mask(jsonb, jsonb),
+  {schema}.outbox_try_lock_registry(), {schema}.outbox_removable(uuid[], timestamptz), {schema}.outbox_remove(uuid[]),
+  {schema}.outbox_keep_copy({schema}.outbox_retention_run, uuid[]),
+  {schema}.outbox_next_retained({schema}.outbox_retention_run, integer), {schema}.outbox_id_at(timestamptz),
+  {schema}.outbox_next_candidates({schema}.outbox_retention_run, integer),
+  {schema}.outbox_draft_retention(text, jsonb), {schema}.outbox_begin_retention(text, jsonb, integer),
+  {schema}.outbox_unlocked(uuid[]), {schema}.outbox_take_away({schema}.outbox_retention_run, uuid[]),
+  {schema}.outbox_retention_waits({schema}.outbox_retention_run, text),
+  {schema}.outbox_step_retention(bigint, text, text, text, integer, integer, double precision),
+  {schema}.outbox_retain(bigint, text, text, text, integer, integer, double precision),
+  {schema}.outbox_retain_by_policy(bigint, text, integer, integer, double precision),
+  {schema}.outbox_preview_retention(jsonb, integer), {schema}.outbox_missing_archived(bigint, bigint),
+  {schema}.outbox_purge_archive(text, text, interval, text, text, integer)
   from public, {publisher}, {worker}, {operator}, {viewer};
 
 grant usage on schema {schema} to {publisher}, {worker}, {operator}, {viewer};
@@ -72,9 +87,9 @@ grant usage on schema {schema} to {publisher}, {worker}, {operator}, {viewer};
 grant insert (event_id, stream, event_type, schema_version, aggregate_type, aggregate_id, ordering_key, sequence,
               payload, headers, occurred_at)
   on {schema}.outbox_event to {publisher};
-grant execute on function {schema}.outbox_uuid_v7() to {publisher};
+grant execute on function {schema}.outbox_uuid_v7(), {schema}.outbox_may_be_archived(uuid) to {publisher};
 
--- == worker: claims, settles, registers; cannot write events, decide on dead letters or remove anything 
+-- == worker: claims, settles, registers, retains; cannot write events or decide on dead letters ====
 
 grant select on
   {schema}.outbox_event, {schema}.outbox_subscription, {schema}.outbox_delivery, {schema}.outbox_lane,
@@ -116,6 +131,13 @@ grant execute on function
   {schema}.outbox_redrive_by_policy(integer, text, text[], text[], double precision, double precision, integer)
   to {worker};
 
+-- Nor here: what it removes is done with, by the rules of the functions, and is recorded as the act of a policy.
+grant select on {schema}.outbox_archive, {schema}.outbox_retention_run to {worker};
+grant execute on function
+  {schema}.outbox_begin_retention(text, jsonb, integer),
+  {schema}.outbox_retain_by_policy(bigint, text, integer, integer, double precision)
+  to {worker};
+
 -- == viewer: reads ================================================================================
 
 grant select on
@@ -124,7 +146,8 @@ grant select on
   {schema}.outbox_unmatched, {schema}.outbox_inbox, {schema}.outbox_amendment, {schema}.outbox_redrive_plan,
   {schema}.outbox_redrive_item, {schema}.outbox_migration, {schema}.outbox_alarm, {schema}.outbox_monitor,
   {schema}.outbox_scope, {schema}.outbox_operator_log_head, {schema}.outbox_stand_in, {schema}.outbox_lease,
-  {schema}.outbox_in_hand, {schema}.outbox_export, {schema}.outbox_export_head
+  {schema}.outbox_in_hand, {schema}.outbox_export, {schema}.outbox_export_head, {schema}.outbox_archive,
+  {schema}.outbox_archived, {schema}.outbox_retention_run
   to {viewer}, {operator};
 grant execute on function
   {schema}.outbox_matches(text[], text[], text, text),
@@ -134,6 +157,10 @@ grant execute on function
 grant execute on function
   {schema}.outbox_error_pattern(text), {schema}.outbox_lane_of(text, smallint),
   {schema}.outbox_key_of(text, text, text, text)
+  to {viewer}, {operator};
+grant execute on function
+  {schema}.outbox_draft_retention(text, jsonb), {schema}.outbox_preview_retention(jsonb, integer),
+  {schema}.outbox_missing_archived(bigint, bigint)
   to {viewer}, {operator};
 grant select on sequence
   {schema}.outbox_event_id_seq, {schema}.outbox_registry_xid, {schema}.outbox_lease_token
@@ -150,7 +177,10 @@ grant execute on function
   {schema}.outbox_begin_redrive(bigint, text, double precision, integer, double precision, integer, boolean),
   {schema}.outbox_step_redrive(bigint, text, text), {schema}.outbox_cancel_redrive(bigint, text, text),
   {schema}.outbox_record_export(text, bigint, bigint, bigint, text, text, boolean, uuid[], text, text),
-  {schema}.outbox_verify_export(bigint, text, text, text)
+  {schema}.outbox_verify_export(bigint, text, text, text),
+  {schema}.outbox_begin_retention(text, jsonb, integer),
+  {schema}.outbox_retain(bigint, text, text, text, integer, integer, double precision),
+  {schema}.outbox_purge_archive(text, text, interval, text, text, integer)
   to {operator};
 grant update (paused_at, paused_by, updated_at) on {schema}.outbox_subscription to {operator};
 grant insert (operator, action, target, affected, note) on {schema}.outbox_operator_log to {operator};

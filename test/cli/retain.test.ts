@@ -1,0 +1,103 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { createOutbox, defineEvents, unchecked } from '../../src/index.ts'
+import { migrateUp, postgresStore } from '../../src/store/postgres/index.ts'
+import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { compiledDirectory, eventually } from '../support/program.ts'
+import { at, runCli } from './support.ts'
+
+let database: TestDatabase
+let directory: string
+
+const module = (path: string): string =>
+  JSON.stringify(pathToFileURL(join(compiledDirectory, 'src', path)).href)
+
+const config = (): string => `
+  import pg from ${JSON.stringify(import.meta.resolve('pg'))}
+  import { createOutbox, defineEvents, unchecked } from ${module('index.js')}
+  import { postgresStore } from ${module('store/postgres/index.js')}
+  export default ({ databaseUrl, schema }) => {
+    const pool = new pg.Pool({ connectionString: databaseUrl })
+    const events = defineEvents({ OrderPlaced: { stream: 'shop.order', aggregate: 'order', schema: unchecked() } })
+    const outbox = createOutbox({
+      store: postgresStore({ pool, schema }),
+      events,
+      retention: { pauseMs: 0, share: 1, policies: [{ name: 'now', stream: 'shop.order', keepDays: 0, action: 'delete' }] },
+    })
+    return {
+      outbox,
+      subscriptions: [outbox.subscription('mailer', { on: { OrderPlaced: () => undefined } })],
+      close: () => pool.end(),
+    }
+  }`
+
+/** Two events that are done. */
+beforeEach(async () => {
+  database = await createTestDatabase()
+  directory = await mkdtemp(join(tmpdir(), 'commitpost-retain-'))
+  await writeFile(join(directory, 'commitpost.config.mjs'), config())
+  const { pool, schema } = database
+  await migrateUp(pool, { schema })
+  const events = defineEvents({
+    OrderPlaced: { stream: 'shop.order', aggregate: 'order', schema: unchecked<object>() },
+  })
+  const outbox = createOutbox({ store: postgresStore({ pool, schema }), events })
+  await using worker = outbox.worker([
+    outbox.subscription('mailer', { on: { OrderPlaced: () => undefined } }),
+  ])
+  await worker.active()
+  await outbox.inTransaction(pool, (tx) =>
+    outbox.publishAll(tx, [
+      { type: 'OrderPlaced', aggregateId: 1, payload: {} },
+      { type: 'OrderPlaced', aggregateId: 2, payload: {} },
+    ]),
+  )
+  await eventually('both are done', async () => (await outbox.status())[0]?.counts.DONE === 2)
+})
+afterEach(async () => {
+  await database.drop()
+  await rm(directory, { recursive: true, force: true })
+})
+
+const cli = (...args: readonly string[]): ReturnType<typeof runCli> =>
+  runCli([...args, ...at(database)], { cwd: directory })
+
+const left = async (): Promise<number> => {
+  const { rows } = await database.pool.query<{ n: number }>('select count(*)::int as n from outbox_event')
+  return rows[0]?.n ?? -1
+}
+
+test('retain run counts what would go, lets it go for somebody, and retain status shows it', async () => {
+  expect(await cli('retain', 'status')).toMatchObject({ code: 0, stdout: '' })
+  const dry = await cli('retain', 'run', '--dry-run')
+  expect(dry).toMatchObject({ code: 0, stderr: expect.stringContaining('Nothing has been changed.') })
+  expect(dry.stdout).toMatch(/^now +shop\.order +would go +2 +0$/m)
+  expect(await left()).toBe(2)
+  const ran = await cli('retain', 'run', '--operator', 'kim', '--stream', 'shop.order', '--json')
+  expect(ran.code).toBe(0)
+  expect(JSON.parse(ran.stdout)).toMatchObject({
+    dryRun: false,
+    operator: 'kim',
+    policies: [{ policy: 'now', state: 'done', deleted: 2, archived: 0 }],
+  })
+  expect(await left()).toBe(0)
+  const status = await cli('retain', 'status', '--policy', 'now', '--json')
+  expect(JSON.parse(status.stdout)).toMatchObject({ runs: [{ policy: 'now', deleted: 2 }] })
+  expect((await cli('retain', 'status', '--lang', 'ko')).stdout).toMatch(/now +shop\.order +완료 +2 +0/)
+})
+
+test('retain run needs a name, a policy of that stream and a config, or changes nothing', async () => {
+  const nameless = await cli('retain', 'run')
+  expect(nameless).toMatchObject({ code: 2, stderr: expect.stringContaining('--operator is missing') })
+  const strange = await cli('retain', 'run', '--operator', 'kim', '--stream', 'nope')
+  expect(strange).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('There is no retention policy of stream "nope". There are: shop.order.'),
+  })
+  const nowhere = await cli('retain', 'run', '--operator', 'kim', '--config', 'nowhere.mjs')
+  expect(nowhere).toMatchObject({ code: 1, stderr: expect.stringContaining('nowhere.mjs') })
+  expect(await left()).toBe(2)
+})

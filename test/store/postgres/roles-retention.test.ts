@@ -1,0 +1,70 @@
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { postgresStore } from '../../../src/store/postgres/postgres-store.ts'
+import type { RetentionStore } from '../../../src/store/retention-store.ts'
+import { column, insertEvent, one, refusal, subscribe } from './fixtures.ts'
+import { PACE, policyOf, retain } from './retention-fixtures.ts'
+import { createRolesDatabase, type Job, type RolesDatabase } from './role-fixtures.ts'
+
+let db: RolesDatabase
+
+beforeEach(async () => {
+  db = await createRolesDatabase()
+})
+afterEach(async () => {
+  await db.drop()
+})
+
+const as = (job: Job): RetentionStore => postgresStore({ pool: db.as[job], schema: db.schema }).retention
+const archive = (): { schema: string; table: string } => ({ schema: db.schema, table: 'kept_events' })
+
+/** An event that its only subscription is done with. */
+async function doneEvent(): Promise<string> {
+  await subscribe(db)
+  const eventId = await insertEvent(db.pool)
+  await db.pool.query(
+    `update outbox_delivery set status = 'PROCESSING', attempt_count = 1, last_attempt_at = now(), locked_by = 'w',
+            locked_until = now(), lease_token = 1`,
+  )
+  await db.pool.query(
+    `update outbox_delivery set status = 'DONE', processed_at = now(), locked_by = null, locked_until = null, lease_token = null`,
+  )
+  return eventId
+}
+
+test('a worker carries policies out, into archives that the owner made, and says so under their name', async () => {
+  await doneEvent()
+  const store = postgresStore({ pool: db.pool, schema: db.schema })
+  await expect(as('worker').ensureArchive(archive())).rejects.toThrow(/permission denied/)
+  await store.retention.ensureArchive(archive())
+  await as('worker').ensureArchive(archive())
+  const id = (await as('worker').beginRetention(policyOf({ archive: archive() }), 3)) as string
+  expect(await as('worker').stepRetention(id, 'w', PACE, null)).toMatchObject({ archived: 1 })
+  expect(await column(db.pool, 'select operator from outbox_operator_log')).toEqual(['policy:all'])
+  const byHand = as('worker').stepRetention(id, 'w', PACE, { operator: 'kim', note: null })
+  await expect(byHand).rejects.toThrow(/permission denied/)
+})
+
+test('an operator carries them out by hand, a viewer looks, and a publisher does neither', async () => {
+  await doneEvent()
+  expect(await as('viewer').previewRetention(policyOf())).toMatchObject({ events: 1 })
+  expect(await retain({ retention: as('operator') })).toEqual({ deleted: 1, archived: 0 })
+  expect(await as('viewer').retentionRuns(null)).toMatchObject([{ policy: 'all', deleted: 1 }])
+  for (const job of ['viewer', 'publisher'] as const) {
+    await expect(as(job).beginRetention(policyOf(), null)).rejects.toThrow(/permission denied/)
+  }
+  expect(
+    await refusal(
+      db.as.worker.query(`insert into outbox_archive (schema_name, table_name) values ('a', 'b')`),
+    ),
+  ).toBe('42501')
+})
+
+test('a publisher is refused what was archived, without a right to look', async () => {
+  const eventId = await doneEvent()
+  const { retention } = postgresStore({ pool: db.pool, schema: db.schema })
+  await retain({ retention }, { archive: archive() })
+  expect(await refusal(insertEvent(db.as.publisher, { eventId }))).toBe('23505')
+  expect(await refusal(db.as.publisher.query('select 1 from outbox_archived'))).toBe('42501')
+  await insertEvent(db.as.publisher)
+  expect(await one(db.pool, 'select count(*)::int from outbox_event')).toBe(1)
+})
