@@ -4,6 +4,7 @@ import { CommitpostError } from '../runtime/errors.ts'
 import { Outage } from '../runtime/outage.ts'
 import { textProperty } from '../runtime/property.ts'
 import type { Random } from '../runtime/random.ts'
+import { sqlState } from '../runtime/sql-state.ts'
 import type { SettleReport } from '../store/queue-store.ts'
 
 /** What a settler is made of. */
@@ -219,8 +220,14 @@ function refusedError({ delivery }: Settled, error: unknown): CommitpostError {
   )
 }
 
-/** SQLSTATE of data, constraints, and what a trigger raises: trying the same again cannot help. */
+/** SQLSTATE of connections, rights, schemas, conflicts and the server's own troubles: they concern all rows alike. */
+const ABOUT_ALL = /^(?:08|25|28|3D|3F|40|42|53|55(?!000)|57|58|F0|XX)/
+/** SQLSTATE of what a statement names: in a function, which is a trigger's, it concerns the rows that this is called for. */
+const ABOUT_NAMES = /^42/
+
+/** Of data, constraints and what triggers raise, under any code of their own: trying the same again cannot help. */
 function isAboutARow(error: unknown): boolean {
-  const code = textProperty(error, 'code')
-  return code !== undefined && /^(?:22|23|54|P0)[0-9A-Z]{3}$|^55000$/.test(code)
+  const code = sqlState(error)
+  if (code === null) return false
+  return !ABOUT_ALL.test(code) || (ABOUT_NAMES.test(code) && textProperty(error, 'where') !== undefined)
 }

@@ -80,6 +80,24 @@ describe('a result that a trigger refuses', () => {
     await s.end()
   })
 
+  test.each([
+    ['under a code of its own', `raise 'the audit says no' using errcode = 'AU001'`],
+    ['because it is broken', `perform audit_that_was_dropped(new.id)`],
+  ])('%s keeps no other from being written', async (_, refusal) => {
+    const s = await setup(`new.status = 'DONE' and new.ordering_key = 'order:a'`, { leaseMs: 30_000 })
+    await s.pool.query(
+      `create or replace function refuse() returns trigger language plpgsql as $$ begin ${refusal}; end $$`,
+    )
+    await s.place('a', 'b', 'c')
+    await s.untilDone(2)
+    await untilRefused(s)
+    expect(s.refused).toMatchObject([{ during: 'settle', error: { code: 'STORE_REFUSED' } }])
+    await s.pool.query('drop trigger refuse on outbox_delivery')
+    await s.untilDone(3)
+    expect(s.ran).toHaveLength(3)
+    await s.end()
+  })
+
   test('is written without another attempt when the database takes it before the lease lapses', async () => {
     const s = await setup(`new.status = 'DONE'`, { leaseMs: 30_000 })
     await s.place('a')
