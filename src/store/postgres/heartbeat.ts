@@ -5,24 +5,8 @@ import type { QuotedSchema } from './identifiers.ts'
 import { tryLock } from './lane-sql.ts'
 import type { OpenLease } from './lease-book.ts'
 
-// One instant for everything: a delivery of a lane is extended to the same time as its lane, so that it never outlives
-// it. A lease that has lapsed is not revived, even if nobody took it: it may have been returned meanwhile.
 // Lanes are locked by number, as claims do, and before all else: from then on nobody can take them.
-// A claim is extended as a whole: one of which something is lost or locked keeps its time, so that when that has passed
-// somebody looks at each of its deliveries.
-// A delivery that its handler completes in a transaction still open is locked by it: it is left alone, because one
-// handler that takes its time must not cost the worker all its leases.
-const heartbeatSql = (schema: QuotedSchema): string => `
-  with moment as materialized (
-    select clock_timestamp() as now, clock_timestamp() + $5 * interval '1 millisecond' as until
-  ),
-  alive as (
-    insert into ${schema}.outbox_worker as w (worker_id, subscription_ids, host, pid, until)
-    select $1, $2::int[], $3, $4::int, m.until from moment m
-    on conflict (worker_id) do update
-       set subscription_ids = excluded.subscription_ids, seen_at = clock_timestamp(), until = excluded.until
-    returning 1
-  ),
+const extendedLanes = (schema: QuotedSchema): string => `
   owned as materialized (
     select l.subscription_id, l.lane
       from (select * from unnest($6::int[], $7::smallint[], $8::bigint[]) as w(subscription_id, lane, epoch)
@@ -39,7 +23,25 @@ const heartbeatSql = (schema: QuotedSchema): string => `
       from owned o
      where l.subscription_id = o.subscription_id and l.lane = o.lane
     returning l.subscription_id, l.lane
+  ),`
+
+// One instant for everything: a delivery of a lane is extended to the same time as its lane, so that it never outlives
+// it. A lease that has lapsed is not revived, even if nobody took it: it may have been returned meanwhile.
+// A claim is extended as a whole: one of which something is lost or locked keeps its time, so that when that has passed
+// somebody looks at each of its deliveries.
+// A delivery that its handler completes in a transaction still open is locked by it: it is left alone, because one
+// handler that takes its time must not cost the worker all its leases.
+const heartbeatSql = (schema: QuotedSchema): string => `
+  with moment as materialized (
+    select clock_timestamp() as now, clock_timestamp() + $5 * interval '1 millisecond' as until
   ),
+  alive as (
+    insert into ${schema}.outbox_worker as w (worker_id, subscription_ids, host, pid, until)
+    select $1, $2::int[], $3, $4::int, m.until from moment m
+    on conflict (worker_id) do update
+       set subscription_ids = excluded.subscription_ids, seen_at = clock_timestamp(), until = excluded.until
+    returning 1
+  ),${extendedLanes(schema)}
   held as materialized (
     select d.tid, d.version, w.id, w.token
       from moment m
