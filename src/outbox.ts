@@ -222,7 +222,7 @@ function careOf<C extends Catalogue, Tx>(
     masking,
     deadLetters: createDeadLetters(store, { catalogue: events, masking, ids, maxPayloadBytes }),
     redrive: createRedrive(store, clock),
-    exports: createExports({ store: store.openExports(), masking, clock }),
+    exports: createExports({ openStore: () => store.openExports(), masking, clock }),
     retention: createRetention({ ...parts, store: store.retention }),
     proof: createProof(store, () => events.events.map(({ storedAs }) => storedAs), masking),
   }

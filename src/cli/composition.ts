@@ -36,7 +36,7 @@ async function openDatabase({ url, schema }: DatabaseTarget): Promise<Database> 
     deadLettersBy: (known) => createDeadLetters(store, known),
     exportsBy: (known) =>
       createExports({
-        store: store.openExports(),
+        openStore: () => store.openExports(),
         masking: known?.masking ?? createMasking(null),
         clock: systemClock,
       }),

@@ -35,7 +35,9 @@ export async function loadCatalogue(
 }
 
 function isCatalogue(value: unknown): value is Catalogue {
-  return ['findStored', 'prepare', 'read'].every((name) => typeof property(value, name) === 'function')
+  return ['find', 'findStored', 'prepare', 'read'].every(
+    (name) => typeof property(value, name) === 'function',
+  )
 }
 
 function isMasking(value: unknown): value is Masking {

@@ -108,5 +108,8 @@ function leavesOf(value: unknown): readonly string[] {
   if (typeof value === 'object' && value !== null) return Object.values(value).flatMap(leavesOf)
   if (typeof value !== 'string' && typeof value !== 'number') return []
   const text = String(value)
-  return text.length < SHORTEST ? [] : [text]
+  if (text.length < SHORTEST) return []
+  // As an error has it that quotes the payload as JSON.
+  const escaped = JSON.stringify(text).slice(1, -1)
+  return escaped === text ? [text] : [text, escaped]
 }

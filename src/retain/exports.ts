@@ -38,26 +38,29 @@ export interface Exports {
 
 /** What cold exports are made with. */
 export interface ExportsParts {
-  readonly store: ExportStore
+  openStore(): ExportStore
   readonly masking: Masking
   readonly clock: Clock
 }
 
 /** The cold exports of a store, with arguments checked before anything is done. */
 export function createExports(parts: ExportsParts): Exports {
-  const { store } = parts
+  const { masking, clock } = parts
   return {
-    run: async (options) => runExport(parts, exportRequest(options)),
+    run: async (options) => {
+      const request = exportRequest(options)
+      return runExport({ store: parts.openStore(), masking, clock }, request)
+    },
     list: async (query = {}) => {
       refuseProblems('listing exports', queryProblems(query))
-      return store.listExports(query)
+      return parts.openStore().listExports(query)
     },
     verify: async (path, act) => {
       refuseProblems('verifying an export', [
         textProblem('the path', path ?? null),
         ...(act === undefined ? [] : actProblems(act)),
       ])
-      return verifyExport(path, store, act ?? null)
+      return verifyExport(path, parts.openStore(), act ?? null)
     },
   }
 }

@@ -170,7 +170,7 @@ describe('doctor', () => {
     const config = (storedAs: string): string =>
       `export default {
          outbox: { worker() {}, events: {
-           events: [{ storedAs: '${storedAs}' }], findStored() {}, prepare() {}, read() {} } },
+           events: [{ storedAs: '${storedAs}' }], find() {}, findStored() {}, prepare() {}, read() {} } },
          subscriptions: [{}] }`
     try {
       await writeFile(join(directory, 'all.mjs'), config('OrderPlaced'))

@@ -100,7 +100,11 @@ describe('an export that cannot be made', () => {
         return typeof member === 'function' ? (member.bind(target) as unknown) : member
       },
     })
-    const exports = createExports({ store: vanishing, masking: createMasking(events), clock: systemClock })
+    const exports = createExports({
+      openStore: () => vanishing,
+      masking: createMasking(events),
+      clock: systemClock,
+    })
     const refused = await rejection(exports.run(payments(scene)))
     expect(refused).toMatchObject({ code: 'INVALID_STATE' })
     expect(refused.message).toContain('1 event(s) of the stream were removed while they were being exported')

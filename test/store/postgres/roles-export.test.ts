@@ -24,8 +24,9 @@ afterAll(async () => {
 })
 
 function exportsAs(job: Job): Exports {
-  const store = postgresStore({ pool: db.as[job], schema: db.schema }).openExports()
-  return createExports({ store, masking: createMasking(null, { export: 'keep' }), clock: systemClock })
+  const store = postgresStore({ pool: db.as[job], schema: db.schema })
+  const openStore = (): ReturnType<typeof store.openExports> => store.openExports()
+  return createExports({ openStore, masking: createMasking(null, { export: 'keep' }), clock: systemClock })
 }
 
 const request = (operator = 'kim'): { stream: string; directory: string; operator: string } => ({
