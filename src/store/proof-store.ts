@@ -38,8 +38,9 @@ export interface SubscriptionProof {
   /** Deliveries without an event, or of an event that it is not meant to have. */
   readonly surplus: ProofExceptions
   /**
-   * Deliveries in a state that they cannot have come to: DONE or PROCESSING without an attempt, PENDING after one as if
-   * there had been none, DEAD without a dead letter, a dead letter that waits for a person although its delivery is not DEAD.
+   * Deliveries in a state that they cannot have come to: DONE or PROCESSING without an attempt, PROCESSING without a
+   * lease, PENDING after an attempt as if there had been none, DEAD without a dead letter, a dead letter that waits for a
+   * person although its delivery is not DEAD.
    */
   readonly impossible: ProofExceptions
 }

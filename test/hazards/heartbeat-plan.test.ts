@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
+import type { ClaimedDelivery } from '../../src/delivery/delivery.ts'
 import { beat, claim, DONE, join, settled } from '../store/contract/helpers.ts'
-import { explain, mostRowsScanned, type PlanNode } from './plan.ts'
+import { explain, mostRowsRead, mostRowsScanned, type PlanNode } from './plan.ts'
 import { createOwnDatabase, hazard, publishMany } from './support.ts'
 
 const BACKLOG = 10_000
@@ -32,5 +33,17 @@ describe('a heartbeat for what is in hand', () => {
 
   test('reads all there is for each, if it asks for the token alone', async () => {
     expect(mostRowsScanned(await planOfHeartbeat(byToken))).toBeGreaterThanOrEqual(IN_HAND * BACKLOG)
+  })
+
+  test('looks once at each, however many claims they came with', async () => {
+    await using h = await hazard()
+    const { store, pool } = h.worker('w')
+    const sub = await join(store)
+    await publishMany(h, IN_HAND, 'n')
+    const taken: ClaimedDelivery[] = []
+    while (taken.length < IN_HAND) taken.push(...(await claim(store, sub, 'w', 1)))
+    await beat(store, sub, 'w', taken)
+    const plan = await explain(await h.connect('explain'), pool.lastSent(/alive as/))
+    expect(mostRowsRead(plan)).toBeLessThanOrEqual(IN_HAND * 3)
   })
 })

@@ -85,7 +85,15 @@ export function pages(plan: PlanNode): number {
 
 /** How many rows of tables were looked at, whether they passed or not, by the scan that looked at most. */
 export function mostRowsScanned(plan: PlanNode): number {
-  const scans = nodes(plan).filter((node) => node['Relation Name'] !== undefined)
+  return mostRows(nodes(plan).filter((node) => node['Relation Name'] !== undefined))
+}
+
+/** How many rows any part of it looked at, be they of a table or of what another part had found. */
+export function mostRowsRead(plan: PlanNode): number {
+  return mostRows(nodes(plan))
+}
+
+function mostRows(scans: readonly PlanNode[]): number {
   return Math.max(
     ...scans.map(
       (node) => (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) * node['Actual Loops'],

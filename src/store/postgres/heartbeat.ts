@@ -3,7 +3,7 @@ import type { HeartbeatReport, HeartbeatRequest } from '../queue-store.ts'
 import { type PgPool, rawQuery, withClient } from './client.ts'
 import type { QuotedSchema } from './identifiers.ts'
 import { tryLock } from './lane-sql.ts'
-import type { OpenLease } from './lease-book.ts'
+import type { LeaseBook } from './lease-book.ts'
 
 // Lanes are locked by number, as claims do, and before all else: from then on nobody can take them.
 const extendedLanes = (schema: QuotedSchema): string => `
@@ -25,10 +25,27 @@ const extendedLanes = (schema: QuotedSchema): string => `
     returning l.subscription_id, l.lane
   ),`
 
+// A claim is extended as a whole: one of which something is lost or locked keeps its time, so that when that has passed
+// somebody looks at each of its deliveries. So does one whose own row somebody has locked: nobody waits for it.
+const extendedClaims = (schema: QuotedSchema): string => `
+  whole as materialized (
+    select t.subscription_id, t.token from tried t
+     group by t.subscription_id, t.token, t.unsettled
+    having count(*) filter (where t.got) = t.unsettled
+  ),
+  kept as (
+    update ${schema}.outbox_lease k
+       set until = (select until from moment)
+     where k.ctid = any (array(
+       select l.ctid from whole w
+        cross join lateral (
+          select l.ctid from ${schema}.outbox_lease l
+           where l.subscription_id = w.subscription_id and l.token = w.token
+             for update skip locked) l))
+  )`
+
 // One instant for everything: a delivery of a lane is extended to the same time as its lane, so that it never outlives
 // it. A lease that has lapsed is not revived, even if nobody took it: it may have been returned meanwhile.
-// A claim is extended as a whole: one of which something is lost or locked keeps its time, so that when that has passed
-// somebody looks at each of its deliveries.
 // A delivery that its handler completes in a transaction still open is locked by it: it is left alone, because one
 // handler that takes its time must not cost the worker all its leases.
 const heartbeatSql = (schema: QuotedSchema): string => `
@@ -43,9 +60,10 @@ const heartbeatSql = (schema: QuotedSchema): string => `
     returning 1
   ),${extendedLanes(schema)}
   held as materialized (
-    select d.tid, d.version, w.id, w.token
+    select d.tid, d.version, w.subscription_id, w.id, w.token, w.unsettled
       from moment m
-     cross join unnest($9::int[], $10::smallint[], $11::bigint[], $12::bigint[]) as w(subscription_id, lane, id, token)
+     cross join unnest($9::int[], $10::smallint[], $11::bigint[], $12::bigint[], $13::int[])
+                  as w(subscription_id, lane, id, token, unsettled)
      cross join lateral (
        select d.ctid as tid, d.xmin as version from ${schema}.outbox_delivery d
         where d.subscription_id = w.subscription_id and d.lane = w.lane and d.id = w.id and d.lease_token = w.token
@@ -58,15 +76,7 @@ const heartbeatSql = (schema: QuotedSchema): string => `
        set locked_until = (select until from moment), updated_at = (select now from moment)
      where d.ctid = any (array(select tid from tried where got))
     returning 1
-  ),
-  whole as (
-    update ${schema}.outbox_lease l
-       set until = (select until from moment)
-      from unnest($13::int[], $14::bigint[], $15::int[]) as w(subscription_id, token, unsettled)
-     where l.subscription_id = w.subscription_id and l.token = w.token
-       and w.unsettled = (select count(*) from tried t where t.token = w.token and t.got)
-    returning 1
-  )
+  ),${extendedClaims(schema)}
   select 'lane', subscription_id::text, lane::text from lanes
   union all
   select case when got then 'delivery' else 'busy' end, id::text, token::text from tried
@@ -78,7 +88,7 @@ export async function heartbeat(
   pool: PgPool,
   schema: QuotedSchema,
   request: HeartbeatRequest,
-  leases: readonly OpenLease[],
+  leases: LeaseBook,
 ): Promise<HeartbeatReport> {
   const { workerId, subscriptionIds, host, pid, leaseMs, lanes, deliveries } = request
   const values = [
@@ -94,9 +104,7 @@ export async function heartbeat(
     deliveries.map((delivery) => delivery.lane),
     deliveries.map((delivery) => delivery.position),
     deliveries.map((delivery) => delivery.lease.token),
-    leases.map(({ subscriptionId }) => subscriptionId),
-    leases.map(({ token }) => token),
-    leases.map(({ unsettled }) => unsettled),
+    deliveries.map((delivery) => leases.unsettled(delivery.lease)),
   ]
   const rows = await withClient(pool, (client) => rawQuery(client, heartbeatSql(schema), values))
   const found = new Set(rows.map((row) => row.join('/')))

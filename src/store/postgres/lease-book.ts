@@ -1,13 +1,5 @@
 import type { ClaimedDelivery, Lease } from '../../delivery/delivery.ts'
 
-/** A claim of which something is in hand. */
-export interface OpenLease {
-  readonly subscriptionId: number
-  readonly token: string
-  /** How many of its deliveries were not seen to be settled. */
-  readonly unsettled: number
-}
-
 /**
  * How much of each claim of one worker is not settled. What was lost counts as not settled: only whoever looks at the rows
  * of a claim may say that nothing of it is left.
@@ -16,16 +8,27 @@ export class LeaseBook {
   // The deliveries of one claim share their lease. It is forgotten with the last of them.
   readonly #unsettled = new WeakMap<Lease, number>()
 
+  /** Those counted one by one: whoever offers a result again may hear again that its handler had committed it. */
+  readonly #counted = new WeakSet<ClaimedDelivery>()
+
   /** Takes note of what a claim brought. */
   opened(deliveries: readonly ClaimedDelivery[]): void {
     for (const { lease } of deliveries) this.#unsettled.set(lease, (this.#unsettled.get(lease) ?? 0) + 1)
   }
 
-  /** Takes note that so many were settled. True when they were the last. */
+  /** Takes note that the database settled so many. True when nothing is left. */
   settled(lease: Lease, count: number): boolean {
-    const left = (this.#unsettled.get(lease) ?? Number.NaN) - count
-    this.#unsettled.set(lease, left)
-    return left === 0
+    const unsettled = this.#unsettled.get(lease)
+    if (unsettled === undefined) return false
+    this.#unsettled.set(lease, unsettled - count)
+    return unsettled === count
+  }
+
+  /** Takes note that this one is settled, whoever did it. True when nothing is left. */
+  settledOne(delivery: ClaimedDelivery): boolean {
+    if (this.#counted.has(delivery)) return false
+    this.#counted.add(delivery)
+    return this.settled(delivery.lease, 1)
   }
 
   /** Whether so many are all that is left. */
@@ -33,13 +36,8 @@ export class LeaseBook {
     return this.#unsettled.get(lease) === count
   }
 
-  /** The claims that these belong to. */
-  open(deliveries: readonly ClaimedDelivery[]): readonly OpenLease[] {
-    const leases = new Map(deliveries.map(({ lease, subscriptionId }) => [lease, subscriptionId]))
-    return [...leases].map(([lease, subscriptionId]) => ({
-      subscriptionId,
-      token: lease.token,
-      unsettled: this.#unsettled.get(lease) ?? 0,
-    }))
+  /** How many of a claim were not seen to be settled. */
+  unsettled(lease: Lease): number {
+    return this.#unsettled.get(lease) ?? 0
   }
 }

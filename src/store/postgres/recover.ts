@@ -1,10 +1,11 @@
-import type { RecoverReport } from '../queue-store.ts'
+import type { CrashedDelivery, RecoverReport } from '../queue-store.ts'
 import { type PgPool, type RawRow, rawQuery, withClient } from './client.ts'
 import type { QuotedSchema } from './identifiers.ts'
 import { returnLapsed } from './return-lapsed.ts'
 
-// One look for the many times when nothing is amiss. Walks the leases and outbox_delivery_suspect. Only suspects that could be claimed now count: to run one, everything else in the
-// process has to wait. They are not all counted: after an outage there may be as many as all workers had in hand.
+// One look for the many times when nothing is amiss. Walks the leases and outbox_delivery_suspect. Only suspects that
+// could be claimed now count: to run one, everything else in the process has to wait. They are not all counted: after an
+// outage there may be as many as all workers had in hand.
 const lookSql = (schema: QuotedSchema): string => `
   select w.id,
          exists (select 1 from ${schema}.outbox_lease l
@@ -24,6 +25,9 @@ const lookSql = (schema: QuotedSchema): string => `
     from unnest($1::int[]) as w(id)
     join ${schema}.outbox_subscription s on s.id = w.id`
 
+/** How often leases are looked at in one go: a worker may vanish with as many claims as it has handlers. */
+const MOST_LOOKS = 50
+
 /** Returns what vanished workers left, counts the suspects that are due and tells what is retired. */
 export async function recover(
   pool: PgPool,
@@ -34,17 +38,21 @@ export async function recover(
   return withClient(pool, async (client) => {
     const look = (): Promise<readonly RawRow[]> =>
       rawQuery(client, lookSql(schema), [subscriptionIds, workerId])
-    const seen = await look()
+    const returned = new Map<number, number>()
+    const dead: CrashedDelivery[] = []
+    let seen = await look()
     const retired = retiredOf(seen)
-    if (!seen.some(([, lapsed]) => lapsed === 't')) {
-      return { returned: NONE, dead: [], suspects: countsOf(seen), retired }
+    for (let looks = 0; looks < MOST_LOOKS && seen.some(([, lapsed]) => lapsed === 't'); looks += 1) {
+      const lapsed = await returnLapsed(client, schema, subscriptionIds)
+      for (const [id, count] of lapsed.returned) returned.set(id, (returned.get(id) ?? 0) + count)
+      dead.push(...lapsed.dead)
+      seen = await look()
+      // What somebody has locked is left for the next time.
+      if (lapsed.returned.size === 0) break
     }
-    const lapsed = await returnLapsed(client, schema, subscriptionIds)
-    return { ...lapsed, suspects: countsOf(await look()), retired }
+    return { returned, dead, suspects: countsOf(seen), retired }
   })
 }
-
-const NONE: ReadonlyMap<number, number> = new Map()
 
 function countsOf(rows: readonly RawRow[]): ReadonlyMap<number, number> {
   return new Map(

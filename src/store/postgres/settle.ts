@@ -1,4 +1,4 @@
-import type { ClaimedDelivery, DeliveryKey, Lease, Settled } from '../../delivery/delivery.ts'
+import type { ClaimedDelivery, DeliveryKey, Settled } from '../../delivery/delivery.ts'
 import type { NewDeadLetter, SettleReport } from '../queue-store.ts'
 import { type PgClient, type PgPool, withClient } from './client.ts'
 import { endLeases } from './end-leases.ts'
@@ -11,7 +11,7 @@ import { type FailedReport, settleFailed } from './settle-failed.ts'
  * Writes a batch down: one statement per claim for what is DONE, one per subscription for the rest. Each statement
  * stands for itself: if a later one fails, the earlier ones are written and the caller offers the batch again.
  * `locked` and `leases` are the caller's to keep: what was found locked once is not waited for again, and a lease ends with
- * the last of its deliveries.
+ * the last of its deliveries, mostly in the statement that settles it.
  */
 export async function settle(
   pool: PgPool,
@@ -27,21 +27,26 @@ export async function settle(
     batch.filter((settled) => !isDone(settled)),
     ({ delivery }) => delivery.subscriptionId,
   )
-  return withClient(pool, async (client) => {
-    const report: MutableReport = { lost: [], dead: [], committed: [], busy: [] }
+  const emptied: ClaimedDelivery[] = []
+  const report = await withClient(pool, async (client) => {
+    const written: MutableReport = { lost: [], dead: [], committed: [], busy: [] }
     for (const group of done) {
       const found = await settleClaim(client, schema, group, { locked, leases })
-      add(report, group, { ...NOTHING_ELSE, ...found })
-      await endEmptied(client, schema, group, leases, found)
+      add(written, group, { ...NOTHING_ELSE, ...found })
+      const [{ delivery }] = group
+      if (leases.settled(delivery.lease, found.settled.size) && !found.leaseEnded) emptied.push(delivery)
     }
     for (const group of failed) {
       const found = await settleFailed(client, schema, group[0].delivery.subscriptionId, group)
-      add(report, group, found)
-      await endEmptied(client, schema, group, leases, found)
+      add(written, group, found)
+      emptied.push(...emptiedBy(group, found, leases))
     }
-    for (const { delivery } of report.busy) locked.add(delivery)
-    return report
+    return written
   })
+  for (const { delivery } of report.busy) locked.add(delivery)
+  // The results are written, whatever becomes of this: a lease of which nothing is left ends at the latest when it lapses.
+  if (emptied.length > 0) await endLeases(pool, schema, emptied).catch(() => undefined)
+  return report
 }
 
 interface MutableReport {
@@ -70,27 +75,16 @@ function settleClaim(
   })
 }
 
-/** Ends the leases of which nothing is left. Most end in the statement that settles their last. */
-async function endEmptied(
-  client: PgClient,
-  schema: QuotedSchema,
-  group: NonEmpty<Settled>,
+/** One delivery of each claim of which nothing is left. A result may be offered twice, and counts once. */
+function emptiedBy(
+  group: readonly Settled[],
+  { settled, committed }: FailedReport,
   leases: LeaseBook,
-  {
-    settled,
-    committed,
-    leaseEnded = false,
-  }: Partial<FailedReport> & Pick<DoneReport, 'settled'> & { leaseEnded?: boolean },
-): Promise<void> {
-  const counts = new Map<Lease, number>()
-  for (const { delivery } of group) {
-    if (!settled.has(delivery.position) && committed?.has(delivery.position) !== true) continue
-    counts.set(delivery.lease, (counts.get(delivery.lease) ?? 0) + 1)
-  }
-  const emptied = [...counts].filter(([lease, count]) => leases.settled(lease, count))
-  if (emptied.length === 0 || leaseEnded) return
-  const tokens = emptied.map(([{ token }]) => token)
-  await endLeases(client, schema, group[0].delivery.subscriptionId, tokens)
+): readonly ClaimedDelivery[] {
+  return group
+    .map(({ delivery }) => delivery)
+    .filter(({ position }) => settled.has(position) || committed.has(position))
+    .filter((delivery) => leases.settledOne(delivery))
 }
 
 function add(report: MutableReport, group: readonly Settled[], found: FailedReport): void {

@@ -3,7 +3,7 @@ import { type PgClient, rawQuery } from './client.ts'
 import type { QuotedSchema } from './identifiers.ts'
 import type { Scope } from './read-scopes.ts'
 import type { StandIns } from './read-stand-ins.ts'
-import { impossible, StatementValues } from './verify-sql.ts'
+import { impossible, StatementValues, unleased } from './verify-sql.ts'
 import type { PositionRange } from './verify-window.ts'
 
 // The quick way: no event is compared with its delivery. Events are put together by what decides who wants them, and
@@ -93,13 +93,14 @@ function newestTransaction(scopes: readonly Scope[]): string | null {
 // stand-ins are few, and are looked up.
 const deliveriesSql = (schema: QuotedSchema): string => `
   with grouped as materialized (
-    select d.subscription_id, d.status, d.held, d.last_attempt_at is null as is_untried, count(*) as count,
-           ${digestOf('d')} as digest
+    select d.subscription_id, d.status, d.held, d.last_attempt_at is null as is_untried,
+           ${unleased(schema, 'd')} as is_unleased, count(*) as count, ${digestOf('d')} as digest
       from ${schema}.outbox_delivery d
      where d.id between $1 and $2 and d.subscription_id = any ($3::int[]) and d.event_id <> all ($4::uuid[])
-     group by d.subscription_id, d.status, d.held, is_untried
+     group by d.subscription_id, d.status, d.held, is_untried, is_unleased
     union all
-    select d.subscription_id, d.status, d.held, d.last_attempt_at is null, 1, uuid_hash_extended(v.original, d.id)
+    select d.subscription_id, d.status, d.held, d.last_attempt_at is null, ${unleased(schema, 'd')}, 1,
+           uuid_hash_extended(v.original, d.id)
       from unnest($4::uuid[], $5::uuid[]) as v(event_id, original)
       join ${schema}.outbox_event e on e.event_id = v.event_id
       join ${schema}.outbox_delivery d on d.id = e.id and d.event_id = e.event_id

@@ -2,7 +2,7 @@ import type { ProofExceptions, SubscriptionProof } from '../proof-store.ts'
 import { type PgClient, rawQuery } from './client.ts'
 import type { QuotedSchema } from './identifiers.ts'
 import type { StandIns } from './read-stand-ins.ts'
-import { impossible } from './verify-sql.ts'
+import { impossible, unleased } from './verify-sql.ts'
 import type { PositionRange } from './verify-window.ts'
 
 // Every event, one by one. `wants`: it must have a delivery. `may_have`: it may have one, where nothing tells.
@@ -51,7 +51,7 @@ const comparedRows = (schema: QuotedSchema): string => `
       from scoped e
       full join (
         select d.id, coalesce(v.original, d.event_id) as event_id, d.status, d.held,
-               d.last_attempt_at is null as is_untried
+               d.last_attempt_at is null as is_untried, ${unleased(schema, 'd')} as is_unleased
           from ${schema}.outbox_delivery d
           left join unnest($5::uuid[], $6::uuid[]) as v(event_id, original) on v.event_id = d.event_id
          where d.subscription_id = $3 and d.id between $1 and $2) d

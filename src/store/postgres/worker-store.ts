@@ -113,7 +113,7 @@ export class PostgresWorkerStore implements WorkerStore {
   }
 
   heartbeat(request: HeartbeatRequest): Promise<HeartbeatReport> {
-    return heartbeat(this.#pool, this.#schema, request, this.#leases.open(request.deliveries))
+    return heartbeat(this.#pool, this.#schema, request, this.#leases)
   }
 
   recover(subscriptionIds: readonly number[], workerId?: string): Promise<RecoverReport> {

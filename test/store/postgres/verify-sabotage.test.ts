@@ -141,6 +141,11 @@ describe('verify', () => {
     })
   })
 
+  test('names a delivery in hand of which the lease was removed: nobody would return it', async () => {
+    await sabotage(db, 'delete from outbox_lease')
+    expect(await proofOf(db)).toMatchObject({ matched: 5, holds: false, impossible: only(3) })
+  })
+
   test('names no more than it is asked to, and counts all', async () => {
     await sabotage(db, 'delete from outbox_delivery')
     const { subscriptions } = await db.proof.verify({ limit: 2 })

@@ -203,6 +203,10 @@ begin
     end if;
     if {schema}.outbox_open_deliveries(retired.id) = 0 then
       update {schema}.outbox_subscription s set closed_at = clock_timestamp() where s.id = retired.id;
+      -- Nobody serves it, and so nobody looks at what lapses.
+      delete from {schema}.outbox_lease l
+       where l.ctid = any (array(
+         select o.ctid from {schema}.outbox_lease o where o.subscription_id = retired.id for update skip locked));
     end if;
   end loop;
   -- Not in the transaction that retired it: only an id taken after its commit is above those of all who missed it.
