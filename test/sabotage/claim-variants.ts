@@ -121,8 +121,8 @@ export const claimVariants: readonly Variant[] = [
     order: 'none',
     caught: ['stuck', 'without its event'],
     async play(trial) {
-      await trial.replaceFunction('outbox_forget', /where d\.status <> 'DONE'/, 'where false')
-      await trial.replaceFunction('outbox_forget', /delete from \S+outbox_delivery d\s[^;]*;/, '')
+      await trial.replaceFunction('outbox_removable', /d\.status <> 'DONE'/, 'false')
+      await trial.replaceFunction('outbox_remove', /delete from \S+outbox_delivery d\s[^;]*;/, '')
       const worker = trial.actor('w')
       await trial.subscribe()
       const [event] = await trial.publish('a')
