@@ -316,22 +316,11 @@ declare
   first_position bigint;
 begin
   if run.stage = 'delivered' then
-    select min(f.id) into first_position
-      from {schema}.outbox_subscription s
-     cross join lateral generate_series(0, greatest(s.lanes - 1, 0)) as l(lane)
-     cross join lateral (
-       select d.id from {schema}.outbox_delivery d
-        where d.subscription_id = s.id and d.lane = l.lane::smallint and d.id > run.last_position
-        order by d.id limit 1) f;
+    select min(d.id) into first_position from {schema}.outbox_delivery d where d.id > run.last_position;
     if first_position is not null then
       run.last_position := first_position + batch - 1;
-      select array_agg(distinct f.event_id) into candidates
-        from {schema}.outbox_subscription s
-       cross join lateral generate_series(0, greatest(s.lanes - 1, 0)) as l(lane)
-       cross join lateral (
-         select d.event_id from {schema}.outbox_delivery d
-          where d.subscription_id = s.id and d.lane = l.lane::smallint
-            and d.id >= first_position and d.id <= run.last_position) f;
+      select array_agg(distinct d.event_id) into candidates from {schema}.outbox_delivery d
+       where d.id between first_position and run.last_position;
       -- Positions grow with time: where all are too new, so is whatever comes after.
       perform 1 from {schema}.outbox_event e where e.event_id = any (candidates) and e.created_at < run.cutoff;
       if found then
