@@ -14,7 +14,8 @@ import type { GivenEvent } from './given-event.ts'
 export interface BuildParts {
   readonly catalogue: Catalogue
   readonly newEventId: () => string
-  readonly ambientHeaders: () => EventHeaders
+  /** Null where there are none. */
+  readonly ambientHeaders: (() => EventHeaders) | null
   readonly maxPayloadBytes: number
 }
 
@@ -36,7 +37,7 @@ export async function buildEvent(parts: BuildParts, given: GivenEvent): Promise<
   const eventId = eventIdOf(given, parts, problems)
   const occurredAt = occurredAtOf(given, problems)
   const headers = headersOf(given, parts, problems)
-  problems.push(...headerProblems(headers))
+  if (headers !== NO_HEADERS) problems.push(...headerProblems(headers))
   if (typeof given.type !== 'string') {
     const message = `must be the name of an event, but is ${shown(given.type)}`
     return { ok: false, problems: [...problems, { code: 'INVALID_EVENT', path: 'type', message }] }
@@ -87,8 +88,11 @@ function occurredAtOf(given: GivenEvent, problems: EventProblem[]): Date | null 
 /** The named details over the given headers over the ambient ones; what is undefined counts as not given. */
 function headersOf(given: GivenEvent, parts: BuildParts, problems: EventProblem[]): EventHeaders {
   const { traceparent, tracestate, correlationId, causationId } = given
+  const ambient = parts.ambientHeaders === null ? NO_HEADERS : ambientHeaders(parts.ambientHeaders, problems)
+  // Most events have none, and then nothing needs to be put together.
+  if (ambient === NO_HEADERS && HEADER_SOURCES.every((source) => given[source] === undefined))
+    return NO_HEADERS
   const merged = new Map<string, unknown>()
-  const ambient = ambientHeaders(parts, problems)
   add(merged, ambient)
   if (given.headers !== undefined) add(merged, recordOf('headers', given.headers ?? {}, problems))
   add(merged, { traceparent, tracestate, correlationId, causationId })
@@ -99,14 +103,15 @@ function headersOf(given: GivenEvent, parts: BuildParts, problems: EventProblem[
 }
 
 const NO_HEADERS: EventHeaders = Object.freeze({})
+const HEADER_SOURCES = ['headers', 'traceparent', 'tracestate', 'correlationId', 'causationId'] as const
 
 function add(merged: Map<string, unknown>, layer: object): void {
   for (const [name, value] of Object.entries(layer)) if (value !== undefined) merged.set(name, value)
 }
 
-function ambientHeaders(parts: BuildParts, problems: EventProblem[]): object {
+function ambientHeaders(current: () => EventHeaders, problems: EventProblem[]): object {
   try {
-    return recordOf('ambientHeaders()', parts.ambientHeaders() ?? {}, problems)
+    return recordOf('ambientHeaders()', current() ?? {}, problems)
   } catch (error) {
     const message = `threw, which it must not: ${describeError(error)}`
     problems.push({ code: 'INVALID_EVENT', path: 'ambientHeaders()', message })

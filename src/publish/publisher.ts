@@ -106,7 +106,7 @@ function resolvePublisherOptions<C extends Catalogue, Tx>(options: PublisherOpti
   return {
     catalogue: options.catalogue,
     newEventId: () => ids.eventId(),
-    ambientHeaders: options.ambientHeaders ?? (() => ({})),
+    ambientHeaders: options.ambientHeaders ?? null,
     maxPayloadBytes: options.maxPayloadBytes ?? DEFAULT_MAX_PAYLOAD_BYTES,
   }
 }
@@ -155,8 +155,8 @@ async function buildAll(
     const read = readInput(input, BATCH_PROPERTIES)
     const built = read.given === null ? null : await buildEvent(parts, read.given)
     if (built?.ok === true) events.push(built.event)
-    const found = [...read.problems, ...(built?.ok === false ? built.problems : [])]
-    problems.push(...found.map((problem) => ({ ...problem, index })))
+    for (const problem of read.problems) problems.push({ ...problem, index })
+    if (built?.ok === false) problems.push(...built.problems.map((problem) => ({ ...problem, index })))
   }
   if (onDuplicate === 'error') problems.push(...repeatedIds(inputs))
   if (problems.length === 0) return events
@@ -164,6 +164,7 @@ async function buildAll(
 }
 
 function repeatedIds(inputs: readonly unknown[]): readonly EventProblem[] {
+  if (inputs.every((input) => property(input, 'eventId') === undefined)) return []
   const ids = inputs.map((input) => normaliseUuid(property(input, 'eventId')))
   const firstAt = new Map(ids.map((id, index) => [id, index] as const).toReversed())
   return ids.flatMap((id, index): EventProblem[] => {
