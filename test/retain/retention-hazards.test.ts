@@ -29,9 +29,9 @@ async function handled(days: number, ...names: readonly string[]): Promise<reado
 }
 
 const left = async (): Promise<string[]> =>
-  (await at.system.rows<{ event_id: string }>('select event_id from outbox_event order by id, created_at')).map(
-    ({ event_id }) => event_id,
-  )
+  (
+    await at.system.rows<{ event_id: string }>('select event_id from outbox_event order by id, created_at')
+  ).map(({ event_id }) => event_id)
 
 test('an event that was amended lately at an old position does not end a run before what comes after it', async () => {
   await at.system.run([greeter()])
@@ -39,7 +39,7 @@ test('an event that was amended lately at an old position does not end a run bef
   const { deadLetters } = at.system.outbox
   const [letter] = await deadLetters.list()
   const payload = { name: 'ann', email: '' }
-  await deadLetters.amend(letter?.id as string, { payload }, { operator: 'kim' })
+  await deadLetters.amend(letter?.id as string, payload, { operator: 'kim' })
   await at.system.untilSettled()
   await handled(50, 'bob', 'eve')
   const outbox = at.withPolicies([at.archiving()], { batchSize: 1 })
@@ -71,10 +71,13 @@ test('a subscription that begins to join while the registry is being locked is s
       perform pg_advisory_xact_lock(4711, hashtext('${name}'));
       return true;
     end $$`)
-  await using gate = await at.system.newPool().connect().then((client) => ({
-    client,
-    [Symbol.asyncDispose]: async () => client.release(true),
-  }))
+  await using gate = await at.system
+    .newPool()
+    .connect()
+    .then((client) => ({
+      client,
+      [Symbol.asyncDispose]: async () => client.release(true),
+    }))
   await gate.client.query(`select pg_advisory_lock(4711, hashtext('${name}'))`)
   const stop = new AbortController()
   const run = outbox.retention.run({ operator: 'kim', signal: stop.signal })
@@ -112,8 +115,12 @@ test('a publisher cannot hide by functions of his own that an event was archived
   await at.withPolicies([at.archiving()]).retention.run({ operator: 'kim' })
   const client = await at.system.newPool().connect()
   try {
-    await client.query(`create function get_byte(bytea, integer) returns integer language sql as 'select 115'`)
-    await client.query(`create function date_part(text, timestamptz) returns double precision language sql as 'select 3600'`)
+    await client.query(
+      `create function get_byte(bytea, integer) returns integer language sql as 'select 115'`,
+    )
+    await client.query(
+      `create function date_part(text, timestamptz) returns double precision language sql as 'select 3600'`,
+    )
     await client.query(`set search_path = ${at.system.schema}, pg_catalog`)
     const again = client.query(
       `insert into outbox_event (event_id, stream, event_type, aggregate_type, aggregate_id, payload)
