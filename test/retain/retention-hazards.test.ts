@@ -132,3 +132,34 @@ test('a publisher cannot hide by functions of his own that an event was archived
     client.release(true)
   }
 })
+
+test('events that no subscription took and that are young are not read through while registrations wait', async () => {
+  await at.system.run([greeter()])
+  const [reported] = await handled(50, 'ann')
+  await at.system.rows(`
+    insert into outbox_unmatched (event_id, stream, event_type, reported_at)
+      select outbox_uuid_v7(), 'umbra.member', 'Other', now() from generate_series(1, 20000)`)
+  const outbox = at.withPolicies([at.archiving()])
+  await outbox.retention.prepare()
+  await at.system.rows('analyze outbox_unmatched')
+  const client = await at.system.newPool().connect()
+  try {
+    await client.query('begin')
+    const settings = { stream: '*', streamLike: '%', streamUnlike: [], keepSeconds: 86_400, archive: null, mask: null }
+    const begun = await client.query('select outbox_begin_retention($1, $2) as id', ['all', settings])
+    const step = `select state, deleted from outbox_retain($1, 'kim', null, 'me', 100)`
+    const { rows } = await client.query(step, [begun.rows[0].id])
+    expect(rows).toEqual([{ state: 'running', deleted: 1 }])
+    const more = await client.query(step, [begun.rows[0].id])
+    expect(more.rows).toEqual([{ state: 'done', deleted: 0 }])
+    const read = await client.query(
+      `select seq_tup_read + idx_tup_fetch as read from pg_stat_xact_user_tables
+        where relid = 'outbox_unmatched'::regclass`,
+    )
+    expect(Number(read.rows[0].read)).toBeLessThan(1_000)
+    await client.query('rollback')
+  } finally {
+    client.release(true)
+  }
+  expect(await left()).toEqual([reported])
+})

@@ -325,6 +325,16 @@ create function {schema}.outbox_id_at(at timestamptz) returns uuid
     select (encode(int8send(extract(epoch from at)::bigint * 65536000), 'hex') || repeat('0', 16))::uuid
   $commitpost$;
 
+-- Where to go on after an id. They are in the order of time where they are of version 7: those that are too new are
+-- stepped over, and not read through.
+create function {schema}.outbox_after_new(last_event uuid, cutoff timestamptz) returns uuid
+  language sql stable set search_path = pg_catalog, pg_temp
+  as $commitpost$
+    select case when last_event >= {schema}.outbox_id_at(cutoff)
+                then greatest(last_event, {schema}.outbox_id_at(clock_timestamp() + interval '1 hour'))
+                else last_event end
+  $commitpost$;
+
 -- The next events to look at, and where the run is after them; null where there are no more.
 create function {schema}.outbox_next_candidates(
     inout run {schema}.outbox_retention_run, batch integer, out candidates uuid[])
@@ -333,6 +343,7 @@ create function {schema}.outbox_next_candidates(
   as $commitpost$
 declare
   first_position bigint;
+  page uuid[];
 begin
   if run.stage = 'delivered' then
     select min(d.id) into first_position from {schema}.outbox_delivery d where d.id > run.last_position;
@@ -357,13 +368,15 @@ begin
     run.stage := 'unmatched';
   end if;
   if run.stage = 'unmatched' then
-    candidates := array(
+    page := array(
       select u.event_id from {schema}.outbox_unmatched u
-       where (run.last_event is null or u.event_id > run.last_event)
-         and u.reported_at is not null and u.created_at < run.cutoff
+       where run.last_event is null or u.event_id > run.last_event
        order by u.event_id limit batch);
-    if cardinality(candidates) > 0 then
-      run.last_event := candidates[cardinality(candidates)];
+    if cardinality(page) > 0 then
+      run.last_event := {schema}.outbox_after_new(page[cardinality(page)], run.cutoff);
+      candidates := array(
+        select u.event_id from {schema}.outbox_unmatched u
+         where u.event_id = any (page) and u.reported_at is not null and u.created_at < run.cutoff);
       return;
     end if;
     run.stage := 'unserved';
@@ -376,14 +389,10 @@ begin
       run.last_event := 'ffffffff-ffff-ffff-ffff-ffffffffffff';
     end if;
   end if;
-  -- Ids are in the order of time where they are of version 7: those that are too new are stepped over.
   candidates := array(select e.event_id from {schema}.outbox_event e
                        where run.last_event is null or e.event_id > run.last_event
                        order by e.event_id limit batch);
-  run.last_event := candidates[cardinality(candidates)];
-  if run.last_event >= {schema}.outbox_id_at(run.cutoff) then
-    run.last_event := greatest(run.last_event, {schema}.outbox_id_at(clock_timestamp() + interval '1 hour'));
-  end if;
+  run.last_event := {schema}.outbox_after_new(candidates[cardinality(candidates)], run.cutoff);
   candidates := nullif(candidates, '{}');
 end
   $commitpost$;
@@ -773,6 +782,7 @@ revoke all on function
   {schema}.outbox_try_lock_registry(), {schema}.outbox_removable(uuid[], timestamptz), {schema}.outbox_remove(uuid[]),
   {schema}.outbox_keep_copy({schema}.outbox_retention_run, uuid[]),
   {schema}.outbox_next_retained({schema}.outbox_retention_run, integer), {schema}.outbox_id_at(timestamptz),
+  {schema}.outbox_after_new(uuid, timestamptz),
   {schema}.outbox_next_candidates({schema}.outbox_retention_run, integer),
   {schema}.outbox_draft_retention(text, jsonb), {schema}.outbox_begin_retention(text, jsonb, integer),
   {schema}.outbox_unlocked(uuid[]), {schema}.outbox_take_away({schema}.outbox_retention_run, uuid[]),
