@@ -145,7 +145,14 @@ test('events that no subscription took and that are young are not read through w
   const client = await at.system.newPool().connect()
   try {
     await client.query('begin')
-    const settings = { stream: '*', streamLike: '%', streamUnlike: [], keepSeconds: 86_400, archive: null, mask: null }
+    const settings = {
+      stream: '*',
+      streamLike: '%',
+      streamUnlike: [],
+      keepSeconds: 86_400,
+      archive: null,
+      mask: null,
+    }
     const begun = await client.query('select outbox_begin_retention($1, $2) as id', ['all', settings])
     const step = `select state, deleted from outbox_retain($1, 'kim', null, 'me', 100)`
     const { rows } = await client.query(step, [begun.rows[0].id])
