@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { NonRetryableError } from '../../src/index.ts'
 import { openRetention } from '../acceptance/retention-system.ts'
 
-test('D4 what the original held is not quoted by the dead letter of the event that took its place', async () => {
+test('what the original held is not quoted by the dead letter of the event that took its place', async () => {
   await using at = await openRetention()
   const { outbox } = at.system
   const greeter = outbox.subscription('greeter', {
