@@ -50,6 +50,9 @@ export interface Masking {
 
 const NOTHING: readonly string[] = []
 
+/** What stands at the end of a text that was cut: see storableText. */
+const CUT = '…'
+
 /** Masks by what the catalogue calls sensitive and by the rule of each sink; everything, where there is no catalogue. */
 export function createMasking(catalogue: Catalogue | null, rules: SensitiveOptions = {}): Masking {
   refuseProblems('createMasking', [
@@ -75,9 +78,21 @@ export function createMasking(catalogue: Catalogue | null, rules: SensitiveOptio
       if (paths !== null && paths.length === 0) return text
       const values = paths === null ? leavesOf(payload) : valuesAt(payload, paths)
       const longestFirst = values.toSorted((one, other) => other.length - one.length)
-      return longestFirst.reduce((shown, value) => shown.replaceAll(value, MASK), text)
+      const shown = longestFirst.reduce((rest, value) => rest.replaceAll(value, MASK), text)
+      return shown.endsWith(CUT) ? withoutCutValue(shown.slice(0, -CUT.length), longestFirst) : shown
     },
   }
+}
+
+/** Long errors are cut when they are stored, maybe in the middle of a value: what is left of that is hidden as well. */
+function withoutCutValue(shown: string, values: readonly string[]): string {
+  let longest = 0
+  for (const value of values) {
+    let length = Math.min(value.length - 1, shown.length)
+    while (length >= SHORTEST && !shown.endsWith(value.slice(0, length))) length -= 1
+    if (length >= SHORTEST) longest = Math.max(longest, length)
+  }
+  return longest === 0 ? shown + CUT : shown.slice(0, -longest) + MASK + CUT
 }
 
 /** What is wrong with the rules, each as a sentence. */

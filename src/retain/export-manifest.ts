@@ -68,6 +68,8 @@ const POSITION = /^\d{1,19}$/
 const HASH = /^[0-9a-f]{64}$/
 /** No way out of the directory. */
 const FILE_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,199}$/
+/** Of one file: more than any has, and few enough for their ids to be held in memory. */
+const MOST_EVENTS = 1_000_000
 
 function isManifest(value: unknown): value is ExportManifest {
   if (!isRecord(value)) return false
@@ -89,7 +91,11 @@ function isFile(value: unknown): boolean {
   const { name, events, bytes, contentBytes } = value
   const hasHashes = [value['sha256'], value['contentSha256']].every((hash) => matches(hash, HASH))
   return (
-    matches(name, FILE_NAME) && hasRange(value) && [events, bytes, contentBytes].every(isCount) && hasHashes
+    matches(name, FILE_NAME) &&
+    hasRange(value) &&
+    [events, bytes, contentBytes].every(isCount) &&
+    Number(events) <= MOST_EVENTS &&
+    hasHashes
   )
 }
 

@@ -83,26 +83,35 @@ export async function readExportFile(directory: string, file: ExportFile): Promi
   // Before anything is decompressed: what was changed is said to be changed, whatever it has become.
   assertBytes(file, await meterOf(path, file))
   const content = new Meter()
-  const eventIds: (string | null)[] = []
+  const eventIds: string[] = []
+  let fault: unknown = null
   try {
     await pipeline(createReadStream(path), createGunzip(), async (chunks: AsyncIterable<Buffer>) => {
-      for await (const line of linesOf(chunks, content)) eventIds.push(eventIdOf(line))
+      try {
+        for await (const line of linesOf(chunks, content, file)) {
+          if (eventIds.length === file.events) throw otherContent(file)
+          eventIds.push(eventIdOf(line, file))
+        }
+      } catch (error) {
+        fault = error
+        throw error
+      }
     })
   } catch (error) {
+    // Streams may say no more than that they were broken off.
+    if (fault instanceof ExportFault) throw fault
     if (textProperty(error, 'code')?.startsWith('Z_') !== true) throw error
     throw new ExportFault('wrong-content', file.name, 'it cannot be decompressed')
   }
   assertContent(file, content, eventIds.length)
-  // Not thrown while the streams run: they would say that they were broken off, and not why.
-  if (!eventIds.every((eventId) => eventId !== null)) {
-    throw new ExportFault('wrong-content', file.name, 'it holds a line that is no event')
-  }
   return eventIds
 }
 
 async function meterOf(path: string, file: ExportFile): Promise<Meter> {
   const meter = new Meter()
   try {
+    // Neither a device, which may have no end, nor a pipe, which may never begin.
+    if (!(await stat(path)).isFile()) throw new ExportFault('changed-file', file.name, 'it is no file')
     for await (const chunk of createReadStream(path)) meter.add(chunk as Buffer)
     return meter
   } catch (error) {
@@ -124,41 +133,58 @@ function assertBytes(file: ExportFile, compressed: Meter): void {
 }
 
 function assertContent(file: ExportFile, content: Meter, events: number): void {
-  const found = content.sha256()
-  if (found !== file.contentSha256 || content.bytes !== file.contentBytes) {
-    throw new ExportFault('wrong-content', file.name, 'what it holds is not what the manifest says')
-  }
+  if (content.sha256() !== file.contentSha256 || content.bytes !== file.contentBytes) throw otherContent(file)
   if (events !== file.events) {
     const detail = `it holds ${events} events, and the manifest says ${file.events}`
     throw new ExportFault('wrong-content', file.name, detail)
   }
 }
 
-function eventIdOf(line: string): string | null {
+function otherContent({ name }: ExportFile): ExportFault {
+  return new ExportFault('wrong-content', name, 'what it holds is not what the manifest says')
+}
+
+function noEvent({ name }: ExportFile): ExportFault {
+  return new ExportFault('wrong-content', name, 'it holds a line that is no event')
+}
+
+function eventIdOf(line: string, file: ExportFile): string {
+  let eventId: string | undefined
   try {
-    return textProperty(JSON.parse(line), 'eventId') ?? null
+    eventId = textProperty(JSON.parse(line), 'eventId')
   } catch {
-    return null
+    throw noEvent(file)
   }
+  if (eventId === undefined) throw noEvent(file)
+  return eventId
 }
 
 const LINE_END = 0x0a
+/** More than an event can be: a text of JavaScript has no room for more. */
+const LONGEST_LINE = 500 * 1024 * 1024
 
+/** The lines of what is compressed. It may be made to fill any memory: what goes beyond the manifest is not looked at. */
 async function* linesOf(
   chunks: AsyncIterable<Buffer>,
   meter: Meter,
+  file: ExportFile,
 ): AsyncGenerator<string, void, undefined> {
   let parts: Buffer[] = []
+  let length = 0
   for await (const chunk of chunks) {
     meter.add(chunk)
+    if (meter.bytes > file.contentBytes) throw otherContent(file)
     let from = 0
     for (let end = chunk.indexOf(LINE_END); end >= 0; end = chunk.indexOf(LINE_END, from)) {
       parts.push(chunk.subarray(from, end))
       yield Buffer.concat(parts).toString('utf8')
       parts = []
+      length = 0
       from = end + 1
     }
     if (from < chunk.length) parts.push(chunk.subarray(from))
+    length += chunk.length - from
+    if (length > LONGEST_LINE) throw noEvent(file)
   }
   if (parts.length > 0) yield Buffer.concat(parts).toString('utf8')
 }

@@ -1,9 +1,11 @@
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { createHash } from 'node:crypto'
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { type Catalogue, defineEvents, type ExportManifest, type Outbox, unchecked } from '../../src/index.ts'
 import { createOutbox, type OutboxOptions } from '../../src/outbox.ts'
+import type { ExportFile } from '../../src/retain/export-manifest.ts'
 import { postgresStore } from '../../src/store/postgres/postgres-store.ts'
 import type { Transaction } from '../../src/store/transaction.ts'
 import { createOutboxDatabase, type OutboxDatabase } from '../store/postgres/fixtures.ts'
@@ -99,4 +101,26 @@ export async function linesOf(directory: string): Promise<readonly string[]> {
 /** All events of an export. */
 export async function rowsOf(directory: string): Promise<readonly Record<string, unknown>[]> {
   return (await linesOf(directory)).map((line) => JSON.parse(line) as Record<string, unknown>)
+}
+
+export const sha256 = (bytes: Buffer | string): string => createHash('sha256').update(bytes).digest('hex')
+
+/** Writes another manifest so that the sums fit again, as a forger would. */
+export async function rewriteManifest(directory: string, manifest: object): Promise<void> {
+  const text = `${JSON.stringify(manifest, null, 2)}\n`
+  await writeFile(join(directory, 'manifest.json'), text)
+  const path = join(directory, 'SHA256SUMS')
+  const sums = await readFile(path, 'utf8')
+  await writeFile(path, sums.replace(/^\S+ {2}manifest\.json$/m, `${sha256(text)}  manifest.json`))
+}
+
+/** Makes the manifest say something else of one file. */
+export async function changeFile(
+  directory: string,
+  name: string,
+  change: Partial<ExportFile>,
+): Promise<void> {
+  const manifest = await manifestOf(directory)
+  const files = manifest.files.map((file) => (file.name === name ? { ...file, ...change } : file))
+  await rewriteManifest(directory, { ...manifest, files })
 }

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { appendFile, cp, open, readFile, rename, rm, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
@@ -6,7 +5,16 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type ExportRecord, type ExportReport, verifyExportFiles } from '../../src/index.ts'
 import { rejection } from '../acceptance/support.ts'
 import { inTransaction, one } from '../store/postgres/fixtures.ts'
-import { manifestOf, OPERATOR, openScene, payments, type Scene } from './support.ts'
+import {
+  changeFile,
+  manifestOf,
+  OPERATOR,
+  openScene,
+  payments,
+  rewriteManifest,
+  type Scene,
+  sha256,
+} from './support.ts'
 
 let scene: Scene
 let exported: ExportRecord
@@ -30,7 +38,6 @@ beforeEach(async () => {
   await cp(exported.location, copy, { recursive: true })
 })
 
-const sha256 = (bytes: Buffer | string): string => createHash('sha256').update(bytes).digest('hex')
 const inCopy = (name: string): string => join(copy, name)
 const SECOND = 'events-000002.ndjson.gz'
 
@@ -38,29 +45,8 @@ const SECOND = 'events-000002.ndjson.gz'
 async function forge(name: string, content: string): Promise<void> {
   const bytes = gzipSync(content)
   await writeFile(inCopy(name), bytes)
-  const manifest = await manifestOf(copy)
-  const files = manifest.files.map((file) =>
-    file.name === name
-      ? {
-          ...file,
-          bytes: bytes.length,
-          sha256: sha256(bytes),
-          contentBytes: Buffer.byteLength(content),
-          contentSha256: sha256(content),
-        }
-      : file,
-  )
-  await rewriteManifest({ ...manifest, files })
-}
-
-async function rewriteManifest(manifest: object): Promise<void> {
-  const text = `${JSON.stringify(manifest, null, 2)}\n`
-  await writeFile(inCopy('manifest.json'), text)
-  const sums = await readFile(inCopy('SHA256SUMS'), 'utf8')
-  await writeFile(
-    inCopy('SHA256SUMS'),
-    sums.replace(/^\S+ {2}manifest\.json$/m, `${sha256(text)}  manifest.json`),
-  )
+  const ofContent = { contentBytes: Buffer.byteLength(content), contentSha256: sha256(content) }
+  await changeFile(copy, name, { bytes: bytes.length, sha256: sha256(bytes), ...ofContent })
 }
 
 const problemOf = ({ holds, problem }: ExportReport): readonly unknown[] => [
@@ -119,7 +105,7 @@ const damages: readonly (readonly [string, () => Promise<unknown>, string, strin
   ['missing sums', async () => rm(inCopy('SHA256SUMS')), 'missing-file', 'SHA256SUMS', /^it is not there$/],
   [
     'a manifest of another version',
-    async () => rewriteManifest({ ...(await manifestOf(copy)), version: 2 }),
+    async () => rewriteManifest(copy, { ...(await manifestOf(copy)), version: 2 }),
     'manifest-unknown',
     'manifest.json',
     /^it is no manifest of a version that is known here$/,
@@ -128,7 +114,7 @@ const damages: readonly (readonly [string, () => Promise<unknown>, string, strin
     'a manifest that leads out of the directory',
     async () => {
       const manifest = await manifestOf(copy)
-      await rewriteManifest({ ...manifest, files: [{ ...manifest.files[0], name: '../../secret' }] })
+      await rewriteManifest(copy, { ...manifest, files: [{ ...manifest.files[0], name: '../../secret' }] })
     },
     'manifest-unknown',
     'manifest.json',

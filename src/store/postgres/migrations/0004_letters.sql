@@ -240,9 +240,12 @@ begin
   -- Whoever had the original has a delivery at this position, so the fan-out made none. It made one for whoever had not.
   delete from {schema}.outbox_delivery d where d.id = original.id and d.event_id = amended_id;
   delete from {schema}.outbox_unmatched u where u.event_id = amended_id;
+  -- What was said of the original stays with its dead letter: it may quote values of which this event knows nothing, so
+  -- that nobody would mask them.
   update {schema}.outbox_delivery d
      set event_id = amended_id, status = 'PENDING', held = true, suspect = false, attempt_count = 0,
-         next_retry_at = clock_timestamp(), updated_at = clock_timestamp()
+         next_retry_at = clock_timestamp(), updated_at = clock_timestamp(),
+         last_error_code = null, last_error_message = null, attempt_history = null
    where d.subscription_id = letter.subscription_id and d.lane = letter.lane and d.id = letter.position
      and d.status = 'DEAD';
   if not found then

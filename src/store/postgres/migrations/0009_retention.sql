@@ -31,13 +31,15 @@ create trigger outbox_archived_immutable before delete or truncate on {schema}.o
 
 -- An id in the form of UUID version 7 that is not older than an hour cannot be in an archive: see outbox_next_retained.
 -- Not written out in the WHEN clause below, whose text the server reads anew for every statement: this takes a fifth of
--- that. Whoever publishes calls it.
+-- that. Whoever publishes calls it, with whatever search path: a setting of its own would cost more than all of it.
 create function {schema}.outbox_may_be_archived(event_id uuid) returns boolean
   language plpgsql stable parallel safe
   as $commitpost$
 begin
-  return get_byte(uuid_send(event_id), 6) not between 112 and 127
-      or uuid_send(event_id) < int8send((date_part('epoch', clock_timestamp())::bigint - 3600) * 65536000);
+  return pg_catalog.get_byte(pg_catalog.uuid_send(event_id), 6) operator(pg_catalog./) 16 operator(pg_catalog.<>) 7
+      or pg_catalog.uuid_send(event_id) operator(pg_catalog.<) pg_catalog.int8send(
+           (pg_catalog.date_part('epoch', pg_catalog.clock_timestamp())::bigint operator(pg_catalog.-) 3600)
+           operator(pg_catalog.*) 65536000);
 end
   $commitpost$;
 
@@ -259,8 +261,12 @@ create function {schema}.outbox_keep_copy(run {schema}.outbox_retention_run, rem
   as $commitpost$
 declare
   archive {schema}.outbox_archive;
+  name text;
+  taken bigint;
+  lost uuid;
 begin
   select * into strict archive from {schema}.outbox_archive a where a.id = run.archive_id;
+  name := format('%I.%I', archive.schema_name, archive.table_name);
   -- The names are put in as text: neither may be taken for a part of the other, nor for a format.
   execute replace($sql$
     with copied as materialized (
@@ -284,7 +290,7 @@ begin
         on conflict do nothing
     )
     insert into $sql$, '@@', {schema:literal})
-    || format('%I.%I', archive.schema_name, archive.table_name)
+    || name
     || replace($sql$ (event_id, position, stream, event_type, schema_version, aggregate_type, aggregate_id,
            ordering_key, sequence, payload, headers, occurred_at, created_at, deliveries, masked, archived_at)
       select c.event_id, c.id, c.stream, c.event_type, c.schema_version, c.aggregate_type, c.aggregate_id,
@@ -296,6 +302,19 @@ begin
        order by c.id
       on conflict do nothing$sql$, '@@', {schema:literal})
     using removable, archive.id, run.settings -> 'mask';
+  get diagnostics taken = row_count;
+  if taken = cardinality(removable) then
+    return;
+  end if;
+  -- It had some of them already, or it was there before and has keys or triggers of its own: what such a table leaves
+  -- out must not be removed.
+  execute 'select r.event_id from unnest($1) as r(event_id)
+            where not exists (select 1 from ' || name || ' t where t.event_id = r.event_id) limit 1'
+    into lost using removable;
+  if lost is not null then
+    raise exception 'the archive % did not take event %', name, lost using errcode = '23514',
+      hint = 'A unique index or a trigger of the table leaves it out. Nothing was removed.';
+  end if;
 end
   $commitpost$;
 
@@ -306,6 +325,16 @@ create function {schema}.outbox_id_at(at timestamptz) returns uuid
     select (encode(int8send(extract(epoch from at)::bigint * 65536000), 'hex') || repeat('0', 16))::uuid
   $commitpost$;
 
+-- Where to go on after an id. They are in the order of time where they are of version 7: those that are too new are
+-- stepped over, and not read through.
+create function {schema}.outbox_after_new(last_event uuid, cutoff timestamptz) returns uuid
+  language sql stable set search_path = pg_catalog, pg_temp
+  as $commitpost$
+    select case when last_event >= {schema}.outbox_id_at(cutoff)
+                then greatest(last_event, {schema}.outbox_id_at(clock_timestamp() + interval '1 hour'))
+                else last_event end
+  $commitpost$;
+
 -- The next events to look at, and where the run is after them; null where there are no more.
 create function {schema}.outbox_next_candidates(
     inout run {schema}.outbox_retention_run, batch integer, out candidates uuid[])
@@ -314,6 +343,7 @@ create function {schema}.outbox_next_candidates(
   as $commitpost$
 declare
   first_position bigint;
+  page uuid[];
 begin
   if run.stage = 'delivered' then
     select min(d.id) into first_position from {schema}.outbox_delivery d where d.id > run.last_position;
@@ -321,8 +351,12 @@ begin
       run.last_position := first_position + batch - 1;
       select array_agg(distinct d.event_id) into candidates from {schema}.outbox_delivery d
        where d.id between first_position and run.last_position;
-      -- Positions grow with time: where all are too new, so is whatever comes after.
-      perform 1 from {schema}.outbox_event e where e.event_id = any (candidates) and e.created_at < run.cutoff;
+      -- Positions grow with time: where all are too new, so is whatever comes after. Two say nothing of that: what took
+      -- the place of another is young at an old position, and what is of tomorrow was dated by a clock that was ahead.
+      perform 1 from {schema}.outbox_event e
+        where e.event_id = any (candidates)
+          and (e.created_at < run.cutoff or e.created_at > clock_timestamp()
+               or exists (select 1 from {schema}.outbox_amendment a where a.event_id = e.event_id));
       if found then
         return;
       end if;
@@ -334,13 +368,15 @@ begin
     run.stage := 'unmatched';
   end if;
   if run.stage = 'unmatched' then
-    candidates := array(
+    page := array(
       select u.event_id from {schema}.outbox_unmatched u
-       where (run.last_event is null or u.event_id > run.last_event)
-         and u.reported_at is not null and u.created_at < run.cutoff
+       where run.last_event is null or u.event_id > run.last_event
        order by u.event_id limit batch);
-    if cardinality(candidates) > 0 then
-      run.last_event := candidates[cardinality(candidates)];
+    if cardinality(page) > 0 then
+      run.last_event := {schema}.outbox_after_new(page[cardinality(page)], run.cutoff);
+      candidates := array(
+        select u.event_id from {schema}.outbox_unmatched u
+         where u.event_id = any (page) and u.reported_at is not null and u.created_at < run.cutoff);
       return;
     end if;
     run.stage := 'unserved';
@@ -353,14 +389,10 @@ begin
       run.last_event := 'ffffffff-ffff-ffff-ffff-ffffffffffff';
     end if;
   end if;
-  -- Ids are in the order of time where they are of version 7: those that are too new are stepped over.
   candidates := array(select e.event_id from {schema}.outbox_event e
                        where run.last_event is null or e.event_id > run.last_event
                        order by e.event_id limit batch);
-  run.last_event := candidates[cardinality(candidates)];
-  if run.last_event >= {schema}.outbox_id_at(run.cutoff) then
-    run.last_event := greatest(run.last_event, {schema}.outbox_id_at(clock_timestamp() + interval '1 hour'));
-  end if;
+  run.last_event := {schema}.outbox_after_new(candidates[cardinality(candidates)], run.cutoff);
   candidates := nullif(candidates, '{}');
 end
   $commitpost$;
@@ -546,8 +578,12 @@ begin
   if free_at > clock_timestamp() then
     return least(ceil(1000 * extract(epoch from free_at - clock_timestamp())), 60000);
   end if;
-  if not {schema}.outbox_try_lock_registry()
-     or exists (select 1 from {schema}.outbox_subscription s where s.state = 'joining') then
+  if not {schema}.outbox_try_lock_registry() then
+    return 100;
+  end if;
+  -- A statement of its own: one that had begun before the lock was had would not see who joined just before.
+  perform 1 from {schema}.outbox_subscription s where s.state = 'joining';
+  if found then
     return 100;
   end if;
   return null;
@@ -746,6 +782,7 @@ revoke all on function
   {schema}.outbox_try_lock_registry(), {schema}.outbox_removable(uuid[], timestamptz), {schema}.outbox_remove(uuid[]),
   {schema}.outbox_keep_copy({schema}.outbox_retention_run, uuid[]),
   {schema}.outbox_next_retained({schema}.outbox_retention_run, integer), {schema}.outbox_id_at(timestamptz),
+  {schema}.outbox_after_new(uuid, timestamptz),
   {schema}.outbox_next_candidates({schema}.outbox_retention_run, integer),
   {schema}.outbox_draft_retention(text, jsonb), {schema}.outbox_begin_retention(text, jsonb, integer),
   {schema}.outbox_unlocked(uuid[]), {schema}.outbox_take_away({schema}.outbox_retention_run, uuid[]),
