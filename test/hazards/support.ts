@@ -4,6 +4,7 @@ import { quoteSchema } from '../../src/store/postgres/identifiers.ts'
 import { migrateUp } from '../../src/store/postgres/migrate.ts'
 import { PostgresWorkerStore } from '../../src/store/postgres/worker-store.ts'
 import type { WorkerStore } from '../../src/store/store.ts'
+import { startEmbeddedPostgres } from '../../src/testing/index.ts'
 import { createOutboxDatabase, type OutboxDatabase, one } from '../store/postgres/fixtures.ts'
 import { lapseLeases } from '../support/leases.ts'
 import { eventually } from '../support/program.ts'
@@ -85,6 +86,22 @@ export async function createOwnDatabase(): Promise<OutboxDatabase> {
     await pool.end()
     await shared.pool.query(`drop database ${schema} with (force)`)
     await shared.drop()
+  }
+  return { schema, url: url.href, pool, drop, quoted: quoteSchema(schema), [Symbol.asyncDispose]: drop }
+}
+
+/** A server of its own, for what must not be disturbed by any other test: whatever changes a catalogue is told to all. */
+export async function createOwnServer(): Promise<OutboxDatabase> {
+  const server = await startEmbeddedPostgres()
+  const schema = 'own'
+  const url = new URL(server.url)
+  url.searchParams.set('options', `-c search_path=${schema}`)
+  const pool = new pg.Pool({ connectionString: url.href })
+  pool.on('error', () => undefined)
+  await migrateUp(pool, { schema })
+  const drop = async (): Promise<void> => {
+    await pool.end()
+    await server.stop()
   }
   return { schema, url: url.href, pool, drop, quoted: quoteSchema(schema), [Symbol.asyncDispose]: drop }
 }
