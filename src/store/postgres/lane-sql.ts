@@ -4,7 +4,10 @@ import type { QuotedSchema } from './identifiers.ts'
 export const LEASE_OF_LANES = '(select min(m.until) from mine m)'
 
 /** How such a claim is written down. */
-export const RECORD_OF_LANES: { readonly until: string; readonly lanes: string } = { until: LEASE_OF_LANES, lanes: 'array(select m.lane from mine m)' }
+export const RECORD_OF_LANES: { readonly until: string; readonly lanes: string } = {
+  until: LEASE_OF_LANES,
+  lanes: 'array(select m.lane from mine m)',
+}
 
 /**
  * The lanes of the request that are still this worker's, locked for the statement: a take-over waits for it, so that
