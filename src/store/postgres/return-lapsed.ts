@@ -12,8 +12,8 @@ const CRASHED = 'CRASHED'
 const LEASES_AT_ONCE = 20
 
 // What a worker that vanished had in hand. A delivery that ran among others becomes a suspect and gets its attempt
-// back: any of them may have killed the process. So does one of a group of suspects, which claim-suspects.ts does not
-// mark while they are in hand. A row in hand that is marked ran alone, so the crash is its own: the attempt stays spent,
+// back: any of them may have killed the process. So does one of a group of suspects, which nobody marks. A row in hand
+// that is marked (mark-alone.ts) ran alone, so the crash is its own: the attempt stays spent,
 // the next one waits (2, 4, 8 … s, at most a minute), and the last makes it DEAD.
 const returnSql = (schema: QuotedSchema, { leases, isMeant, afterwards }: Which): string => `
   with leases as materialized (

@@ -1,6 +1,4 @@
--- How things end: subscriptions that are retired, events that are forgotten.
-
--- == retention ====================================================================================
+-- How things end: subscriptions that are retired.
 
 -- Nobody will ever decide on it: its subscription is retired, and no dead letter of it is open.
 create function {schema}.outbox_is_buried(delivery {schema}.outbox_delivery) returns boolean
@@ -14,58 +12,25 @@ create function {schema}.outbox_is_buried(delivery {schema}.outbox_delivery) ret
                           and not l.resolved)
   $commitpost$;
 
+-- What was read before a lock was had must not decide: only READ COMMITTED reads again.
+create function {schema}.outbox_require_read_committed() returns void
+  language plpgsql set search_path = pg_catalog, pg_temp
+  as $commitpost$
+begin
+  if current_setting('transaction_isolation') in ('repeatable read', 'serializable') then
+    raise exception 'this needs a transaction that is READ COMMITTED' using errcode = '25001',
+      hint = 'begin isolation level read committed';
+  end if;
+end
+  $commitpost$;
+
 -- Registrations, retirements and retention, one at a time. Publishers never wait for it.
 create function {schema}.outbox_lock_registry() returns void
   language plpgsql set search_path = pg_catalog, pg_temp
   as $commitpost$
 begin
-  -- What was read before the lock was had must not decide: only READ COMMITTED reads again.
-  if current_setting('transaction_isolation') in ('repeatable read', 'serializable') then
-    raise exception 'this needs a transaction that is READ COMMITTED' using errcode = '25001',
-      hint = 'begin isolation level read committed';
-  end if;
+  perform {schema}.outbox_require_read_committed();
   perform pg_advisory_xact_lock(hashtextextended('commitpost registry ' || {schema:literal}, 0));
-end
-  $commitpost$;
-
--- Retention: forgets events that every subscription is done with, and what is known of them. What is live, what waits
--- for a person and what has not been reported keeps its event, and so does everything while a subscription is joining.
--- It waits for nobody for long, because every registration waits for it: it may be called again.
-create function {schema}.outbox_forget(event_ids uuid[]) returns integer
-  language plpgsql security definer set search_path = pg_catalog, pg_temp set lock_timeout = '5s'
-  as $commitpost$
-declare
-  removable uuid[];
-begin
-  -- A subscription that registers at this moment may still want them: it waits, or is seen below.
-  perform {schema}.outbox_lock_registry();
-  perform 1 from {schema}.outbox_subscription s where s.state = 'joining';
-  if found then
-    return 0;
-  end if;
-  select array_agg(e.event_id) into removable from {schema}.outbox_event e
-   where e.event_id = any (event_ids)
-     and not exists (select 1 from {schema}.outbox_unmatched u where u.event_id = e.event_id and u.reported_at is null)
-     and not exists (
-       select 1 from {schema}.outbox_subscription s
-         join {schema}.outbox_delivery d
-           on d.subscription_id = s.id and d.id = e.id
-          and d.lane = case when s.lanes = 0 then 0::smallint
-                else {schema}.outbox_lane_of(
-                  {schema}.outbox_key_of(s.order_by, e.ordering_key, e.aggregate_type, e.aggregate_id), s.lanes) end
-        where d.status <> 'DONE' and not {schema}.outbox_is_buried(d));
-  delete from {schema}.outbox_delivery d
-   using {schema}.outbox_event e, {schema}.outbox_subscription s
-   where e.event_id = any (removable) and d.id = e.id and d.subscription_id = s.id
-     and d.lane = case when s.lanes = 0 then 0::smallint
-                else {schema}.outbox_lane_of(
-                  {schema}.outbox_key_of(s.order_by, e.ordering_key, e.aggregate_type, e.aggregate_id), s.lanes) end;
-  delete from {schema}.outbox_unmatched where event_id = any (removable);
-  -- Set here and not in the function's head: only a superuser may define a function with a setting of our own.
-  perform set_config('commitpost.retaining', 'on', true);
-  delete from {schema}.outbox_event where event_id = any (removable);
-  perform set_config('commitpost.retaining', 'off', true);
-  return coalesce(cardinality(removable), 0);
 end
   $commitpost$;
 
@@ -224,7 +189,8 @@ end
 
 -- As in 0002: functions are open to everybody unless that is taken back.
 revoke all on function
-  {schema}.outbox_is_buried({schema}.outbox_delivery), {schema}.outbox_lock_registry(), {schema}.outbox_forget(uuid[]),
+  {schema}.outbox_is_buried({schema}.outbox_delivery), {schema}.outbox_require_read_committed(),
+  {schema}.outbox_lock_registry(),
   {schema}.outbox_open_deliveries(integer), {schema}.outbox_discard({schema}.outbox_subscription, text),
   {schema}.outbox_retire(text, text, text, boolean, boolean), {schema}.outbox_close_retired()
   from public;

@@ -162,22 +162,9 @@ create function {schema}.outbox_try_lock_registry() returns boolean
   language plpgsql set search_path = pg_catalog, pg_temp
   as $commitpost$
 begin
-  if current_setting('transaction_isolation') in ('repeatable read', 'serializable') then
-    raise exception 'this needs a transaction that is READ COMMITTED' using errcode = '25001',
-      hint = 'begin isolation level read committed';
-  end if;
+  perform {schema}.outbox_require_read_committed();
   return pg_try_advisory_xact_lock(hashtextextended('commitpost registry ' || {schema:literal}, 0));
 end
-  $commitpost$;
-
--- The lane of an event's delivery in a subscription: of one that has no lanes it is 0.
-create function {schema}.outbox_lane_in(
-    lanes smallint, order_by text, ordering_key text, aggregate_type text, aggregate_id text)
-  returns smallint language sql immutable parallel safe
-  as $commitpost$
-    select case when lanes = 0 then 0::smallint
-           else {schema}.outbox_lane_of(
-             {schema}.outbox_key_of(order_by, ordering_key, aggregate_type, aggregate_id), lanes) end
   $commitpost$;
 
 -- Which of these events nobody needs any more, together with those that stand at the same position: an amended event
@@ -196,7 +183,7 @@ create function {schema}.outbox_removable(event_ids uuid[], done_before timestam
         select a.event_id from {schema}.outbox_amendment a where a.amended_from = f.event_id) as r(event_id)
     ),
     member as materialized (
-      select e.event_id, e.id, e.created_at, e.ordering_key, e.aggregate_type, e.aggregate_id
+      select e.event_id, e.id, e.created_at
         from family f join {schema}.outbox_event e on e.event_id = f.event_id
     ),
     needed as materialized (
@@ -206,10 +193,7 @@ create function {schema}.outbox_removable(event_ids uuid[], done_before timestam
           or exists (select 1 from {schema}.outbox_dead_letter l where l.event_id = m.event_id and not l.resolved)
       union all
       select d.id from member m
-       cross join {schema}.outbox_subscription s
-        join {schema}.outbox_delivery d
-          on d.subscription_id = s.id and d.id = m.id
-         and d.lane = {schema}.outbox_lane_in(s.lanes, s.order_by, m.ordering_key, m.aggregate_type, m.aggregate_id)
+        join {schema}.outbox_delivery d on d.id = m.id
        where (d.status <> 'DONE' and not {schema}.outbox_is_buried(d))
           or coalesce(d.processed_at, d.updated_at) >= done_before
     )
@@ -223,10 +207,8 @@ create function {schema}.outbox_remove(removable uuid[]) returns void
   set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
   as $commitpost$
 begin
-  delete from {schema}.outbox_delivery d
-   using {schema}.outbox_event e, {schema}.outbox_subscription s
-   where e.event_id = any (removable) and d.id = e.id and d.subscription_id = s.id
-     and d.lane = {schema}.outbox_lane_in(s.lanes, s.order_by, e.ordering_key, e.aggregate_type, e.aggregate_id);
+  delete from {schema}.outbox_delivery d using {schema}.outbox_event e
+   where e.event_id = any (removable) and d.id = e.id;
   delete from {schema}.outbox_unmatched where event_id = any (removable);
   -- Set here and not in the function's head: only a superuser may define a function with a setting of our own.
   perform set_config('commitpost.retaining', 'on', true);
@@ -235,8 +217,10 @@ begin
 end
   $commitpost$;
 
--- As in 0003, by the same rules as the runs.
-create or replace function {schema}.outbox_forget(event_ids uuid[]) returns integer
+-- Retention: forgets events that every subscription is done with, and what is known of them. What is live, what waits
+-- for a person and what has not been reported keeps its event, and so does everything while a subscription is joining.
+-- It waits for nobody for long, because every registration waits for it: it may be called again.
+create function {schema}.outbox_forget(event_ids uuid[]) returns integer
   language plpgsql security definer set search_path = pg_catalog, pg_temp set lock_timeout = '5s'
   as $commitpost$
 declare
@@ -280,7 +264,6 @@ begin
            from @@.outbox_subscription s
            join @@.outbox_delivery d
              on d.subscription_id = s.id and d.id = e.id and d.event_id = e.event_id
-            and d.lane = @@.outbox_lane_in(s.lanes, s.order_by, e.ordering_key, e.aggregate_type, e.aggregate_id)
          ) d
        where e.event_id = any ($1)
     ),
@@ -421,10 +404,7 @@ begin
        and not e.stream like any (array(select jsonb_array_elements_text(run.settings -> 'streamUnlike')))
        -- What has a delivery was looked at among these, what nobody took among those.
        and (run.stage = 'delivered' or not exists (
-         select 1 from {schema}.outbox_subscription s
-           join {schema}.outbox_delivery d
-             on d.subscription_id = s.id and d.id = e.id
-            and d.lane = {schema}.outbox_lane_in(s.lanes, s.order_by, e.ordering_key, e.aggregate_type, e.aggregate_id)))
+         select 1 from {schema}.outbox_delivery d where d.id = e.id))
        and (run.stage <> 'unserved' or not exists (
          select 1 from {schema}.outbox_unmatched u where u.event_id = e.event_id)));
   removable := case when cardinality(wanted) = 0 then '{}' else {schema}.outbox_removable(wanted, run.cutoff) end;
@@ -536,10 +516,7 @@ begin
   locked := array(select e.id from {schema}.outbox_event e where e.event_id = any (removable) and e.event_id <> all (free));
   with had as (
     select e.id, d.ctid as row from {schema}.outbox_event e
-     cross join {schema}.outbox_subscription s
-      join {schema}.outbox_delivery d
-        on d.subscription_id = s.id and d.id = e.id
-       and d.lane = {schema}.outbox_lane_in(s.lanes, s.order_by, e.ordering_key, e.aggregate_type, e.aggregate_id)
+      join {schema}.outbox_delivery d on d.id = e.id
      where e.event_id = any (free)
   ),
   taken as (
@@ -777,7 +754,7 @@ end
 
 -- As in 0002: functions are open to everybody unless that is taken back.
 revoke all on function
-  {schema}.outbox_lane_in(smallint, text, text, text, text),
+  {schema}.outbox_forget(uuid[]),
   {schema}.outbox_refuse_archived(), {schema}.outbox_mask_at(jsonb, text[]), {schema}.outbox_mask(jsonb, jsonb),
   {schema}.outbox_try_lock_registry(), {schema}.outbox_removable(uuid[], timestamptz), {schema}.outbox_remove(uuid[]),
   {schema}.outbox_keep_copy({schema}.outbox_retention_run, uuid[]),

@@ -38,7 +38,7 @@ revoke all on function
   {schema}.outbox_flaw(text, text, integer, text, text, text, jsonb),
   {schema}.outbox_fan_out(), {schema}.outbox_number(), {schema}.outbox_refuse_change(),
   {schema}.outbox_refuse_transition(), {schema}.outbox_refuse_removal(), {schema}.outbox_require_dead_letter(),
-  {schema}.outbox_forget(uuid[]),
+  {schema}.outbox_forget(uuid[]), {schema}.outbox_require_read_committed(),
   {schema}.outbox_close_dead_letter(bigint, text, text, text), {schema}.outbox_retry(bigint, text, text),
   {schema}.outbox_resolve(bigint, text, text), {schema}.outbox_retire(text, text, text, boolean, boolean),
   {schema}.outbox_close_retired(), {schema}.outbox_discard({schema}.outbox_subscription, text),
@@ -63,7 +63,7 @@ revoke all on function
   {schema}.outbox_refuse_export_change(),
   {schema}.outbox_record_export(text, bigint, bigint, bigint, text, text, boolean, uuid[], text, text),
   {schema}.outbox_verify_export(bigint, text, text, text), {schema}.outbox_is_exported(text, bigint, uuid),
-  {schema}.outbox_may_be_archived(uuid), {schema}.outbox_lane_in(smallint, text, text, text, text),
+  {schema}.outbox_may_be_archived(uuid),
   {schema}.outbox_refuse_archived(), {schema}.outbox_mask_at(jsonb, text[]), {schema}.outbox_mask(jsonb, jsonb),
   {schema}.outbox_try_lock_registry(), {schema}.outbox_removable(uuid[], timestamptz), {schema}.outbox_remove(uuid[]),
   {schema}.outbox_keep_copy({schema}.outbox_retention_run, uuid[]),
@@ -125,7 +125,8 @@ grant select, update on sequence {schema}.outbox_registry_xid to {worker};
 grant select on sequence {schema}.outbox_event_id_seq to {worker};
 grant execute on function
   {schema}.outbox_matches(text[], text[], text, text), {schema}.outbox_lane_of(text, smallint),
-  {schema}.outbox_key_of(text, text, text, text), {schema}.outbox_lock_registry(), {schema}.outbox_close_retired()
+  {schema}.outbox_key_of(text, text, text, text), {schema}.outbox_require_read_committed(),
+  {schema}.outbox_lock_registry(), {schema}.outbox_close_retired()
   to {worker};
 -- Not an operator's rights: it retries what its own code was told to, and is recorded as that policy.
 grant execute on function
