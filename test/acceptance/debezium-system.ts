@@ -6,8 +6,7 @@ import type { ConnectorConfig } from '../support/kafka/connectors.ts'
 import { comes } from '../support/patience.ts'
 import { type Ivm, openIvm } from './ivm-system.ts'
 
-/** The name that the RFC of ivm gives it. */
-export const CONNECTOR = 'ivm-outbox-connector'
+export { CONNECTOR } from '../support/infra/places.ts'
 
 /** The ivm system with a real Kafka, Kafka Connect and Debezium behind its outbox. */
 export interface DebeziumSystem extends AsyncDisposable {

@@ -24,7 +24,7 @@ const options = {
   }),
   'topic-prefix': kafkaName('TEXT', LONGEST_PREFIX, {
     en: `An event goes to the topic TEXT.<aggregate type>. Default: ${DEFAULT_PREFIX}`,
-    ko: `이벤트는 토픽 TEXT.<집계 유형>으로 갑니다. 기본값: ${DEFAULT_PREFIX}`,
+    ko: `이벤트는 토픽 TEXT.<애그리거트 유형>으로 갑니다. 기본값: ${DEFAULT_PREFIX}`,
   }),
   host: text('HOST', {
     en: 'Where Kafka Connect finds the database. Default: the host of the address',

@@ -25,7 +25,7 @@ export interface Connectors {
   unregister(name: string): Promise<void>
 }
 
-const PATIENCE_MS = 60_000
+const PATIENCE_MS = 120_000
 
 /** Speaks with the REST interface of a Kafka Connect. */
 export function connectorsAt(url: string): Connectors {

@@ -34,7 +34,7 @@ export interface ServerControl extends AsyncDisposable {
   restart(): Promise<void>
 }
 
-const START_MS = 90_000
+const START_MS = 180_000
 const STOP_MS = 20_000
 
 /** A Java server with a temporary directory of its own. Both go with this process, however it dies. */

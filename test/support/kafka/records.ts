@@ -15,7 +15,11 @@ export interface Records extends AsyncDisposable {
 }
 
 /** Makes the topics if they are not there, and reads them from their beginning until it is disposed of. */
-export async function readTopics(bootstrap: string, topics: readonly string[]): Promise<Records> {
+export async function readTopics(
+  bootstrap: string,
+  topics: readonly string[],
+  onRecord: (record: KafkaRecord) => void = () => undefined,
+): Promise<Records> {
   const kafka = new Kafka({ brokers: [bootstrap], logLevel: logLevel.NOTHING })
   const admin = kafka.admin()
   await admin.connect()
@@ -30,13 +34,15 @@ export async function readTopics(bootstrap: string, topics: readonly string[]): 
       const { key, value } = message
       const given = Object.entries(message.headers ?? {}).filter(([, header]) => header !== null)
       const headers = given.map(([name, header]) => [name, String(header)])
-      all.push({
+      const record = {
         topic,
         partition,
         key: key?.toString() ?? null,
         headers: Object.fromEntries(headers),
         value: value?.toString() ?? null,
-      })
+      }
+      all.push(record)
+      onRecord(record)
     },
   })
   return { all, [Symbol.asyncDispose]: () => consumer.disconnect() }
