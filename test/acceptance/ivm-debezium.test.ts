@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import type { ConnectorConfig } from '../support/kafka/connectors.ts'
 import { kafkaAvailable } from '../support/kafka/jars.ts'
 import { type KafkaRecord, type Records, readTopics } from '../support/kafka/records.ts'
@@ -55,6 +55,23 @@ describe.skipIf(!kafkaAvailable())('the outbox of ivm through Debezium and Kafka
     expect(await system.ivm.rows(published, [config['publication.name']])).toEqual([
       { schemaname: system.ivm.schema, tablename: 'outbox_event' },
     ])
+  })
+
+  test.each([
+    ['PostgresConnector', inject('databaseUrl')],
+    ['MySqlConnector', 'mysql://app@127.0.0.1:1/shop'],
+  ])('I4 the %s knows every setting that is printed for it', async (plugin, database) => {
+    const printed = await printedConfig(system.ivm, CONNECTOR, ['--database', database])
+    const response = await fetch(`${system.connect.url}/connector-plugins/${plugin}/config/validate`, {
+      method: 'PUT',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(printed),
+    })
+    const { configs } = (await response.json()) as { configs: { definition: { name: string } }[] }
+    const known = new Set(configs.map(({ definition }) => definition.name))
+    const unknown = Object.keys(printed).filter((name) => !known.has(name))
+    // These are handed on to what keeps the history of the tables.
+    expect(unknown.filter((name) => !name.startsWith('schema.history.internal.kafka.'))).toEqual([])
   })
 
   test('I4 I5 I7 an ingest arrives: topic by aggregate type, key, headers, and the payload as the value', async () => {
