@@ -41,8 +41,16 @@ export async function printedConfig(
 ): Promise<ConnectorConfig> {
   const database = inject('databaseUrl')
   const { stdout, stderr } = await runCli([
-    ...['debezium', 'config', '--json', '--database', database, '--schema', ivm.schema],
-    ...['--name', name, ...options],
+    'debezium',
+    'config',
+    '--json',
+    '--database',
+    database,
+    '--schema',
+    ivm.schema,
+    '--name',
+    name,
+    ...options,
   ])
   if (stdout === '') throw new Error(stderr)
   return (JSON.parse(stdout) as { config: ConnectorConfig }).config

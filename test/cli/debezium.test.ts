@@ -6,11 +6,10 @@ interface Printed {
   readonly config: Readonly<Record<string, string>>
 }
 
-const config = (...args: readonly string[]): ReturnType<typeof runCli> =>
-  runCli(['debezium', 'config', ...args])
+const run = (...args: readonly string[]): ReturnType<typeof runCli> => runCli(['debezium', 'config', ...args])
 
 async function printed(...args: readonly string[]): Promise<Printed> {
-  const { stdout, stderr, code } = await config(...args)
+  const { stdout, stderr, code } = await run(...args)
   expect({ code, stderr }).toMatchObject({ code: 0 })
   return JSON.parse(stdout) as Printed
 }
@@ -35,7 +34,7 @@ test('prints the connector for the schema and the database of the address, and c
 })
 
 test('never prints the password of the address unless it is asked to', async () => {
-  const hidden = await config('--database', POSTGRES)
+  const hidden = await run('--database', POSTGRES)
   expect(hidden.stdout + hidden.stderr).not.toMatch(/s3cret/)
   expect(JSON.parse(hidden.stdout).config['database.password']).toBe('${env:COMMITPOST_DATABASE_PASSWORD}')
   expect(hidden.stderr).toContain('${env:COMMITPOST_DATABASE_PASSWORD}')
@@ -48,8 +47,19 @@ test('never prints the password of the address unless it is asked to', async () 
 
 test('the host as Kafka Connect sees it, the topics, the payload, the publication and the start can be chosen', async () => {
   const { config } = await printed(
-    ...['--database', POSTGRES, '--host', 'postgres', '--port', '5432', '--topic-prefix', 'ivm.events'],
-    ...['--payload', 'expanded', '--publication', 'disabled', '--existing'],
+    '--database',
+    POSTGRES,
+    '--host',
+    'postgres',
+    '--port',
+    '5432',
+    '--topic-prefix',
+    'ivm.events',
+    '--payload',
+    'expanded',
+    '--publication',
+    'disabled',
+    '--existing',
   )
   expect(config).toMatchObject({
     'database.hostname': 'postgres',
@@ -67,7 +77,12 @@ test.each([
   ['mariadb', 'io.debezium.connector.mariadb.MariaDbConnector'],
 ])('an address that begins with %s:// gets that connector', async (scheme, connectorClass) => {
   const { config } = await printed(
-    ...['--database', `${scheme}://app@db/shop`, '--bootstrap', 'kafka:29092', '--server-id', '77'],
+    '--database',
+    `${scheme}://app@db/shop`,
+    '--bootstrap',
+    'kafka:29092',
+    '--server-id',
+    '77',
   )
   expect(config).toMatchObject({
     'connector.class': connectorClass,
@@ -90,12 +105,12 @@ test.each([
   [['--database', POSTGRES, '--payload', 'avro'], '--payload must be json'],
   [[], 'No database is named'],
 ])('refuses %j', async (args, said) => {
-  const { code, stdout, stderr } = await config(...args)
+  const { code, stdout, stderr } = await run(...args)
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
   expect(stderr).toContain(said)
 })
 
 test('speaks Korean', async () => {
-  const { stderr } = await config('--database', 'postgres://db/shop', '--lang', 'ko')
+  const { stderr } = await run('--database', 'postgres://db/shop', '--lang', 'ko')
   expect(stderr).toContain('모든 부분을 적어야 합니다')
 })

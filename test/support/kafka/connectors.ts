@@ -42,7 +42,7 @@ export function connectorsAt(url: string): Connectors {
     },
     running,
     status,
-    unregister: async (name) => void (await ask(`${url}/connectors/${name}`, 'DELETE')),
+    unregister: (name) => ask(`${url}/connectors/${name}`, 'DELETE'),
   }
 }
 
@@ -66,7 +66,7 @@ async function untilRunning(name: string, look: () => Promise<ConnectorStatus>):
     const states = [connector, ...tasks]
     if (tasks.length > 0 && states.every((state) => state === 'RUNNING')) return
     if (states.includes('FAILED')) throw new Error(`The connector ${name} failed: ${trace}`)
-    if (performance.now() > deadline) throw new Error(`The connector ${name} does not run: ${states}`)
+    if (performance.now() > deadline) throw new Error(`The connector ${name} does not run: ${states.join()}`)
     await sleep(50)
   }
 }
