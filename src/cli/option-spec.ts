@@ -86,10 +86,7 @@ export function required<Value>(spec: OptionSpec<Value | undefined>): OptionSpec
 }
 
 /** The same, with a value for where it is left out. */
-export function withDefault<Value>(
-  spec: OptionSpec<Value | undefined>,
-  value: NoInfer<Value>,
-): OptionSpec<Value> {
+export function withDefault<Value>(spec: OptionSpec<Value | undefined>, value: Value): OptionSpec<Value> {
   return {
     ...spec,
     read: (given, name, messages) =>

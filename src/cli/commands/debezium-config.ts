@@ -49,7 +49,7 @@ const options = {
     { least: 1, most: 65_535 },
     { en: 'The port to that. Default: the port of the address', ko: '그 포트입니다. 기본값: 주소의 포트' },
   ),
-  payload: withDefault(
+  payload: withDefault<ConnectorRequest['payload']>(
     choice('json|expanded', ['json', 'expanded'], {
       en: 'json hands it on as it is; expanded lets the router take it apart, for converters with a schema. Default: json',
       ko: 'json은 그대로 전달하고, expanded는 라우터가 스키마로 풀어 전달합니다. 기본값: json',
@@ -60,7 +60,7 @@ const options = {
     en: 'Send also the events that are in the table when the connector first starts',
     ko: '커넥터가 처음 시작할 때 이미 테이블에 있는 이벤트도 보냅니다',
   }),
-  publication: withDefault(
+  publication: withDefault<ConnectorRequest['publication']>(
     choice('filtered|disabled', ['filtered', 'disabled'], {
       en: 'disabled if you make the publication yourself, because the user does not own the table. Default: filtered',
       ko: '사용자가 테이블 소유자가 아니어서 퍼블리케이션을 직접 만들면 disabled입니다. 기본값: filtered',
