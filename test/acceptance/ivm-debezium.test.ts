@@ -200,4 +200,24 @@ describe.skipIf(!kafkaAvailable())('the outbox of ivm through Debezium and Kafka
     expect(lateRecords.all.map(({ key }) => key)).toEqual(['tenant-2:p:CORE'])
     await unregister(system, late)
   })
+
+  test('I4 a table in partitions goes by its own name', async () => {
+    const { ivm } = system
+    const schema = `${ivm.schema}_parts`
+    await ivm.pool.query(`
+      create schema ${schema};
+      create table ${schema}.outbox_event (like outbox_event including defaults) partition by range (event_id);
+      create table ${schema}.outbox_event_first partition of ${schema}.outbox_event default`)
+    const parts = await printedConfig(ivm, 'parts', ['--schema', schema, '--topic-prefix', 'parts'])
+    await using partRecords = await readTopics(system.kafka.bootstrap, ['parts.raw_data'])
+    await register(system, parts)
+    await ivm.pool.query(
+      `insert into ${schema}.outbox_event (id, stream, event_type, aggregate_type, aggregate_id, payload)
+       values (1, 'ivm', 'RawDataIngested', 'raw_data', 'in a partition', '{}')`,
+    )
+    await comes('the event of the partition', () => partRecords.all.length >= 1)
+    expect(partRecords.all.map(({ key }) => key)).toEqual(['in a partition'])
+    await unregister(system, parts)
+    await ivm.pool.query(`drop schema ${schema} cascade`)
+  })
 })

@@ -32,6 +32,8 @@ describe.skipIf(!kafkaAvailable() || !postgresAvailable())('infra/setup-local.sh
           connector: { state: 'RUNNING' },
           tasks: [{ state: 'RUNNING' }],
         })
+        // Debezium got in with the password that Kafka Connect knows, and without it nobody does.
+        await expect(execute(url.replace('ivm:ivm@', 'ivm:wrong@'), 'select 1')).rejects.toThrow(/password/)
         const statement = /-c "(.*)"/.exec(await running.line('an event'))?.[1] ?? ''
         await execute(url, statement)
         const record = await running.line('ivm.events.raw_data  ')
@@ -47,7 +49,10 @@ describe.skipIf(!kafkaAvailable() || !postgresAvailable())('infra/setup-local.sh
 
 async function execute(url: string, statement: string): Promise<void> {
   const client = new pg.Client({ connectionString: url })
-  await client.connect()
-  await client.query(statement)
-  await client.end()
+  try {
+    await client.connect()
+    await client.query(statement)
+  } finally {
+    await client.end()
+  }
 }

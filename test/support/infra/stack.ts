@@ -1,5 +1,7 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import pg from 'pg'
-import { startEmbeddedPostgres } from '../../../src/testing/index.ts'
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../../src/testing/index.ts'
 import { freePort, isFree } from '../../../src/testing/postgres/server.ts'
 import { startKafka } from '../kafka/broker.ts'
 import { startConnect } from '../kafka/connect.ts'
@@ -23,7 +25,7 @@ export async function startStack(): Promise<Stack> {
     const account = await readAccount()
     const postgres = await startEmbeddedPostgres({ port: await portFor(PORTS.postgres) })
     running.push(postgres)
-    await createDatabase(postgres.url, account)
+    await createDatabase(postgres, account)
     const kafka = await startKafka({ port: await portFor(PORTS.kafka) })
     running.push(kafka)
     const connect = await startConnect({
@@ -51,14 +53,26 @@ async function portFor(preferred: number): Promise<number> {
 }
 
 /** With the rights that Debezium needs: to replicate, and to publish a table that it owns. */
-async function createDatabase(serverUrl: string, { user, password, database }: Account): Promise<void> {
-  const client = new pg.Client({ connectionString: serverUrl })
+async function createDatabase(
+  server: EmbeddedPostgres,
+  { user, password, database }: Account,
+): Promise<void> {
+  const client = new pg.Client({ connectionString: server.url })
   await client.connect()
   try {
     const name = client.escapeIdentifier(user)
     await client.query(`create role ${name} login replication password ${client.escapeLiteral(password)}`)
     await client.query(`create database ${client.escapeIdentifier(database)} owner ${name}`)
+    await askForPassword(server.dataDir, user)
+    await client.query('select pg_reload_conf()')
   } finally {
     await client.end()
   }
+}
+
+/** As the server of compose.yaml does; the embedded one trusts whoever is on this machine. */
+async function askForPassword(dataDir: string, user: string): Promise<void> {
+  const file = join(dataDir, 'pg_hba.conf')
+  const rules = await readFile(file, 'utf8')
+  await writeFile(file, `host all ${user} 127.0.0.1/32 scram-sha-256\n${rules}`)
 }
