@@ -4,6 +4,11 @@ import { once } from 'node:events'
 /** What has to go when this process dies: a process to end, a data directory to look for one, directories to remove. */
 export interface Ward {
   readonly pid?: number | undefined
+  /**
+   * What the process is sent first; if it still lives ten seconds later, SIGKILL.
+   * @default 'SIGQUIT', on which PostgreSQL ends at once
+   */
+  readonly signal?: 'SIGQUIT' | 'SIGKILL'
   readonly dataDir?: string | undefined
   readonly remove: readonly string[]
 }
@@ -43,7 +48,7 @@ function lockedBy(dataDir) {
   } catch { return undefined }
 }
 function end(pid) {
-  send(pid, 'SIGQUIT')
+  send(pid, ward.signal || 'SIGQUIT')
   for (let round = 0; alive(pid) && round < 500; round += 1) wait(20)
   send(pid, 'SIGKILL')
   send(-pid, 'SIGKILL') // the rest of its process group: initdb runs helpers of its own

@@ -1,0 +1,102 @@
+import { randomBytes } from 'node:crypto'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Kafka, logLevel } from 'kafkajs'
+import { freePort } from '../../../src/testing/postgres/server.ts'
+import { ensureJars } from './jars.ts'
+import { type JavaProgram, JavaServer } from './java-server.ts'
+import { type Properties, propertiesText, sharedSettings } from './settings.ts'
+
+/** A running Kafka of one node. It ends with this process, however that dies, unless it is stopped before. */
+export interface KafkaServer extends AsyncDisposable {
+  /** For clients: `127.0.0.1:<port>`. */
+  readonly bootstrap: string
+  /** Where its data and its log are. */
+  readonly directory: string
+  /** The process id of the broker, another one after each restart; `undefined` while it is down. */
+  readonly pid: number | undefined
+  /** Ends the broker for good and removes its data. */
+  stop(): Promise<void>
+  /** Kills the broker with SIGKILL, as a crash would; `restart` brings it back with its data. */
+  kill(): Promise<void>
+  /** Stops the broker, if it runs, and starts it again on the same port and data. */
+  restart(): Promise<void>
+}
+
+/** What may be chosen about a broker. */
+export interface KafkaOptions {
+  /**
+   * The port for clients, on 127.0.0.1.
+   * @default a free port
+   */
+  readonly port?: number
+}
+
+/** Starts a broker in about five seconds, once the jars are fetched. Topics come into being when they are written to. */
+export async function startKafka(options: KafkaOptions = {}): Promise<KafkaServer> {
+  const { libs } = await ensureJars()
+  const server = await JavaServer.create('Kafka')
+  const port = options.port ?? (await freePort())
+  const bootstrap = `127.0.0.1:${port}`
+  const file = join(server.directory, 'server.properties')
+  const java = (main: string, args: readonly string[]): JavaProgram => ({
+    classpath: join(libs, '*'),
+    main,
+    args,
+    heapMb: 320,
+  })
+  const start = (): Promise<void> => server.start(java('kafka.Kafka', [file]), () => answers(bootstrap))
+  try {
+    await writeFile(file, propertiesText(await brokerSettings(server.directory, port)))
+    const cluster = randomBytes(16).toString('base64url')
+    await server.run(java('kafka.tools.StorageTool', ['format', '--standalone', '-t', cluster, '-c', file]))
+    await start()
+  } catch (error) {
+    await server.remove('SIGKILL')
+    throw error
+  }
+  const stop = (): Promise<void> => server.remove('SIGTERM')
+  return {
+    bootstrap,
+    directory: server.directory,
+    get pid() {
+      return server.pid
+    },
+    stop,
+    kill: () => server.end('SIGKILL'),
+    restart: async () => {
+      await server.end('SIGTERM')
+      await start()
+    },
+    [Symbol.asyncDispose]: stop,
+  }
+}
+
+async function brokerSettings(directory: string, port: number): Promise<Properties> {
+  const controller = `127.0.0.1:${await freePort()}`
+  return {
+    ...(await sharedSettings('kafka.env', 'KAFKA_')),
+    listeners: `PLAINTEXT://127.0.0.1:${port},CONTROLLER://${controller}`,
+    'controller.quorum.bootstrap.servers': controller,
+    'log.dirs': join(directory, 'data'),
+  }
+}
+
+/** The broker opens its port to clients when the controller has let it in, so an answer means that it can be used. */
+async function answers(bootstrap: string): Promise<boolean> {
+  const client = new Kafka({
+    clientId: 'launcher',
+    brokers: [bootstrap],
+    logLevel: logLevel.NOTHING,
+    retry: { retries: 0 },
+  })
+  const admin = client.admin()
+  try {
+    await admin.connect()
+    return (await admin.describeCluster()).brokers.length > 0
+  } catch {
+    return false
+  } finally {
+    await admin.disconnect()
+  }
+}
