@@ -7,6 +7,14 @@ export type {
   ReceivedHeader,
   ReceivedMessage,
 } from './client.ts'
+export type { KafkaConsumerOptions } from './consumer-options.ts'
+export {
+  type DeadLetterTopicOptions,
+  type DeadRecord,
+  type DeadRecordSink,
+  deadLetterTopic,
+} from './dead-letter-topic.ts'
+export { type ConsumerStopOptions, createKafkaConsumer, type KafkaConsumer } from './kafka-consumer.ts'
 export { createKafkaEventBus, type KafkaEventBus, type KafkaEventBusOptions, type NoTransaction } from './kafka-event-bus.ts'
 export { kafka } from './kafka-transport.ts'
 export type { KafkaProducerOptions } from './producer-options.ts'
