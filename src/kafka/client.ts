@@ -51,6 +51,15 @@ export interface ReceivedBatch {
   isStale(): boolean
 }
 
+/** What kafkajs tells of a consumer that broke. */
+export interface ConsumerCrash {
+  readonly payload: {
+    readonly error: unknown
+    /** Whether it starts again by itself. */
+    readonly restart: boolean
+  }
+}
+
 /** A consumer as KafkaJS has it. `kafkajs` and the KafkaJS interface of `@confluentinc/kafka-javascript` both fit. */
 export interface KafkaConsumerClient {
   connect(): Promise<unknown>
@@ -61,4 +70,6 @@ export interface KafkaConsumerClient {
     eachBatch(received: ReceivedBatch): Promise<void>
   }): Promise<unknown>
   disconnect(): Promise<unknown>
+  /** Known to kafkajs, which tells by it that it has given up: it is started anew then. */
+  on?(event: 'consumer.crash', listener: (crash: ConsumerCrash) => void): unknown
 }

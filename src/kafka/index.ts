@@ -1,4 +1,5 @@
 export type {
+  ConsumerCrash,
   KafkaConsumerClient,
   KafkaMessage,
   KafkaProducer,

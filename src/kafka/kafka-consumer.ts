@@ -11,7 +11,8 @@ import { linkSignals } from '../runtime/abort.ts'
 import { type Clock, systemClock } from '../runtime/clock.ts'
 import { CommitpostError, WorkerStoppingError } from '../runtime/errors.ts'
 import { refuseProblems, shown } from '../runtime/option-checks.ts'
-import { systemRandom } from '../runtime/random.ts'
+import { Outage } from '../runtime/outage.ts'
+import { type Random, systemRandom } from '../runtime/random.ts'
 import { createClassify } from '../settle/classify.ts'
 import { resolveRetryPolicy } from '../settle/retry-policy.ts'
 import type { KafkaConsumerClient, ReceivedBatch, ReceivedMessage } from './client.ts'
@@ -55,7 +56,9 @@ export function createKafkaConsumer<C extends Catalogue, Tx = unknown>(
     ...(options.observer === undefined ? [] : [options.observer]),
   ])
   const dispatcher = dispatcherOf(options, clock, logger, observer)
-  return new HandlingConsumer({ options, clock, dispatcher, handler: handlerOf(options, dispatcher, clock, observer) })
+  const random = options.random ?? systemRandom
+  const handler = handlerOf(options, dispatcher, { clock, random, observer })
+  return new HandlingConsumer({ options, clock, random, observer, dispatcher, handler })
 }
 
 function dispatcherOf<C extends Catalogue, Tx>(
@@ -83,8 +86,7 @@ function dispatcherOf<C extends Catalogue, Tx>(
 function handlerOf<C extends Catalogue, Tx>(
   options: KafkaConsumerOptions<C, Tx>,
   dispatcher: EventDispatcher<DispatchedDelivery>,
-  clock: Clock,
-  observer: Observer,
+  shared: Pick<ConsumerParts, 'clock' | 'random' | 'observer'>,
 ): RecordHandler {
   const { events, retry, maxAttempts, unhandled = 'skip' } = options
   const on: object = options.on
@@ -96,9 +98,7 @@ function handlerOf<C extends Catalogue, Tx>(
       ...(maxAttempts === undefined ? {} : { maxAttempts }),
     }),
     deadLetters: options.deadLetters,
-    observer,
-    clock,
-    random: options.random ?? systemRandom,
+    ...shared,
     read: (message, place) =>
       readRecord(message, place, { catalogue: events, envelope: options.envelope ?? null }),
     isSkipped: ({ type }) => {
@@ -115,6 +115,8 @@ interface ConsumerParts {
     'consumer' | 'topics' | 'fromBeginning' | 'partitionsAtOnce' | 'deadLetters' | 'name'
   >
   readonly clock: Clock
+  readonly random: Random
+  readonly observer: Observer
   readonly dispatcher: EventDispatcher<DispatchedDelivery>
   readonly handler: RecordHandler
 }
@@ -126,19 +128,46 @@ class HandlingConsumer implements KafkaConsumer {
   readonly #parts: ConsumerParts
   #client: KafkaConsumerClient | null = null
   #stopping = new AbortController()
+  #rejoining: Promise<void> | null = null
 
   constructor(parts: ConsumerParts) {
     this.#parts = parts
   }
 
   async start(): Promise<void> {
-    const { options } = this.#parts
-    if (this.#client !== null) {
-      throw new CommitpostError('INVALID_STATE', `The Kafka consumer "${options.name}" is started already.`)
+    if (this.#client !== null || this.#rejoining !== null) {
+      const { name } = this.#parts.options
+      throw new CommitpostError('INVALID_STATE', `The Kafka consumer "${name}" is started already.`)
     }
+    this.#stopping = new AbortController()
+    await this.#join()
+  }
+
+  async stop({ drainMs = 10_000 }: ConsumerStopOptions = {}): Promise<void> {
+    const { clock, dispatcher, options } = this.#parts
+    this.#stopping.abort()
+    await this.#rejoining
+    const client = this.#client
+    if (client === null) return
+    this.#client = null
+    const stopped = new AbortController()
+    void clock.sleep(drainMs, stopped.signal).then(() => {
+      if (!stopped.signal.aborted) dispatcher.interrupt(new WorkerStoppingError())
+    })
+    await client.disconnect()
+    stopped.abort()
+    await options.deadLetters.close?.()
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop()
+  }
+
+  async #join(): Promise<void> {
+    const { options } = this.#parts
     const client = options.consumer()
     this.#client = client
-    this.#stopping = new AbortController()
+    client.on?.('consumer.crash', ({ payload }) => this.#crashed(client, payload.error, payload.restart))
     try {
       await client.connect()
       await client.subscribe({ topics: [...options.topics], fromBeginning: options.fromBeginning ?? true })
@@ -155,23 +184,31 @@ class HandlingConsumer implements KafkaConsumer {
     }
   }
 
-  async stop({ drainMs = 10_000 }: ConsumerStopOptions = {}): Promise<void> {
-    const { clock, dispatcher, options } = this.#parts
-    const client = this.#client
-    if (client === null) return
-    this.#client = null
-    this.#stopping.abort()
-    const stopped = new AbortController()
-    void clock.sleep(drainMs, stopped.signal).then(() => {
-      if (!stopped.signal.aborted) dispatcher.interrupt(new WorkerStoppingError())
+  #crashed(client: KafkaConsumerClient, error: unknown, restarts: boolean): void {
+    const { observer, options } = this.#parts
+    if (this.#client !== client || this.#stopping.signal.aborted) return
+    observer({ kind: 'error', during: 'consume', error, subscription: options.name })
+    if (restarts) return
+    this.#rejoining ??= this.#rejoin(client, error).finally(() => {
+      this.#rejoining = null
     })
-    await client.disconnect()
-    stopped.abort()
-    await options.deadLetters.close?.()
   }
 
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.stop()
+  /** A client that has given up would leave its partitions to nobody, without a word. */
+  async #rejoin(crashed: KafkaConsumerClient, crash: unknown): Promise<void> {
+    const { clock, random } = this.#parts
+    const outage = new Outage({ random, onBegin: () => {} })
+    this.#client = null
+    await crashed.disconnect().catch(() => {})
+    for (let pauseMs = outage.failed(crash); ; ) {
+      await clock.sleep(pauseMs, this.#stopping.signal)
+      if (this.#stopping.signal.aborted) return
+      try {
+        return await this.#join()
+      } catch (error) {
+        pauseMs = outage.failed(error)
+      }
+    }
   }
 
   async #handleBatch(received: ReceivedBatch): Promise<void> {

@@ -154,12 +154,17 @@ function ofEnvelope(
         ...defined(found.attributes),
         eventId: contents.eventId,
       },
-      headers: { ...contents.headers, ...found.headers },
+      headers: withoutKnownTrace({ ...contents.headers, ...found.headers }),
       payload: contents.payload,
     }
   } catch (error) {
     throw unreadable(message, place, describeError(error))
   }
+}
+
+/** The envelope's trace id is in the traceparent already, where there is one. */
+function withoutKnownTrace({ traceId, ...headers }: EventHeaders): EventHeaders {
+  return traceId === undefined || headers['traceparent'] !== undefined ? headers : { ...headers, traceId }
 }
 
 function defined(attributes: Found['attributes']): Found['attributes'] {
