@@ -29,6 +29,8 @@ export class BatchDispatcher<Delivery extends DispatchedDelivery = ClaimedDelive
   #underWay: readonly Attempt<Delivery>[] = []
   #giveUp: AbortController | null = null
   #isSending = false
+  /** Keys of which something was not sent, until whoever hands over deliveries knows of it. */
+  readonly #stopped = new Set<string>()
 
   constructor(parts: BatchDispatcherParts) {
     this.#parts = parts
@@ -48,6 +50,7 @@ export class BatchDispatcher<Delivery extends DispatchedDelivery = ClaimedDelive
 
   dispatch(delivery: Delivery): Promise<DeliveryOutcome> {
     const attempt = new Attempt(delivery)
+    if (this.#stopped.has(keyOf(attempt))) return Promise.resolve(INTERRUPTED)
     const outcome = attempt.outcome()
     this.#collected.push(attempt)
     if (!this.#isSending) void this.#sendAll()
@@ -56,12 +59,11 @@ export class BatchDispatcher<Delivery extends DispatchedDelivery = ClaimedDelive
 
   interrupt(reason: Error, { graceMs = 0, which }: InterruptOptions<Delivery> = {}): number {
     const all = [...this.#underWay, ...this.#collected].filter(({ over }) => !over)
-    const struck = which === undefined ? all : all.filter(({ delivery }) => which(delivery))
+    const struck = which === undefined ? all : withLater(all, ({ delivery }) => which(delivery))
     for (const attempt of struck) attempt.end({ why: 'interruption', reason })
-    this.#collected = this.#collected.filter((attempt) => attempt.ending === null)
     const sending = new Set(this.#underWay)
-    this.#abandon(struck.filter((attempt) => !sending.has(attempt)))
     const unsure = struck.filter((attempt) => sending.has(attempt))
+    this.#abandon(struck.filter((attempt) => !sending.has(attempt)))
     // What waits for a destination that is down need not wait any more; the others of the batch are sent again.
     if (unsure.length > 0) this.#giveUp?.abort()
     if (graceMs <= 0) this.#abandon(unsure)
@@ -84,12 +86,31 @@ export class BatchDispatcher<Delivery extends DispatchedDelivery = ClaimedDelive
     const outcomes = await this.#outcomesOf(batch, this.#giveUp.signal)
     this.#underWay = []
     const again: Attempt<Delivery>[] = []
+    const stopped = new Set<string>()
     for (const [index, attempt] of batch.entries()) {
       const outcome = outcomes[index] ?? INTERRUPTED
-      if (this.#giveUp.signal.aborted && isUnsent(attempt, outcome)) again.push(attempt)
-      else attempt.settle(outcome)
+      if (this.#giveUp.signal.aborted && isUnsent(attempt, outcome) && !stopped.has(keyOf(attempt))) {
+        again.push(attempt)
+        continue
+      }
+      if (outcome.kind !== 'handled') stopped.add(keyOf(attempt))
+      attempt.settle(outcome)
     }
+    this.#stop(stopped)
     this.#collected.unshift(...again)
+  }
+
+  /** Gives back what stands behind something of its key that was not sent, and what is handed over behind it yet. */
+  #stop(keys: ReadonlySet<string>): void {
+    if (keys.size === 0) return
+    const behind = this.#collected.filter((attempt) => keys.has(keyOf(attempt)))
+    this.#collected = this.#collected.filter((attempt) => !keys.has(keyOf(attempt)))
+    for (const attempt of behind) attempt.settle(INTERRUPTED)
+    for (const key of keys) this.#stopped.add(key)
+    // By then everybody who waited for an outcome has been told.
+    void nextTurn().then(() => {
+      for (const key of keys) this.#stopped.delete(key)
+    })
   }
 
   async #outcomesOf(
@@ -109,8 +130,29 @@ export class BatchDispatcher<Delivery extends DispatchedDelivery = ClaimedDelive
   }
 
   #abandon(attempts: readonly Attempt<Delivery>[]): void {
-    for (const attempt of attempts) attempt.settle(INTERRUPTED)
+    const left = attempts.filter(({ over }) => !over)
+    for (const attempt of left) attempt.settle(INTERRUPTED)
+    const gone = new Set(left)
+    this.#collected = this.#collected.filter((attempt) => !gone.has(attempt))
+    this.#stop(new Set(left.map(keyOf)))
   }
+}
+
+function keyOf({ event }: Attempt): string {
+  return event.orderingKey
+}
+
+/** Those that are meant, and what stands behind them on their keys. */
+function withLater<Each extends Attempt>(
+  attempts: readonly Each[],
+  isMeant: (attempt: Each) => boolean,
+): readonly Each[] {
+  const keys = new Set<string>()
+  return attempts.filter((attempt) => {
+    const isStruck = keys.has(keyOf(attempt)) || isMeant(attempt)
+    if (isStruck) keys.add(keyOf(attempt))
+    return isStruck
+  })
 }
 
 /** Not sent because others of its batch were interrupted, and so still to be sent. */

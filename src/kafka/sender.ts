@@ -230,10 +230,12 @@ function byTopic(items: readonly Item[]): ReadonlyMap<string, readonly Item[]> {
   return topics
 }
 
-/** By topic first, which is what most refusals are about; then in halves. */
+/** By topic first, which is what most refusals are about, unless that changed the order of a key; then in halves. */
 function parted(items: readonly Item[]): readonly (readonly Item[])[] {
   const topics = [...byTopic(items).values()]
-  if (topics.length > 1) return topics
+  const keys = topics.map((each) => new Set(each.map(({ orderingKey }) => orderingKey)))
+  const areApart = keys.reduce((sum, { size }) => sum + size, 0) === new Set(keys.flatMap((each) => [...each])).size
+  if (topics.length > 1 && areApart) return topics
   const middle = items.length >> 1
   return [items.slice(0, middle), items.slice(middle)]
 }

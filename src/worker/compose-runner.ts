@@ -114,7 +114,9 @@ function composeOrdered(
     onRefused: (error) => observer({ kind: 'error', during: 'taking lanes', error, subscription: name }),
     onCrashed: (dead) => tellCrashed(observer, name, dead),
   })
-  const backlog = new KeyBacklog(onDead, resolved.concurrency === 1)
+  // A transport keeps the order of what it is handed. Of order 'total' it does not know what stands behind what.
+  const together = resolved.via !== null && resolved.definition.orderBy === 'aggregate' ? resolved.batchSize : 1
+  const backlog = new KeyBacklog(onDead, resolved.concurrency === 1, together)
   const unparker = new Unparker({
     store,
     subscriptionId: id,

@@ -197,12 +197,36 @@ describe('a dispatcher of batches', () => {
       close: async () => {},
     }
     const dispatcher = new BatchDispatcher({ session, clock, batchSize: 10 })
-    const given = [1, 2, 3].map((n) => delivery(n) as never)
+    const given = [1, 2, 3].map((n) => ({ ...delivery(n), event: event({ eventId: `e${n}`, orderingKey: `k${n}` }) }) as never)
     const outcomes = given.map((each) => dispatcher.dispatch(each))
     await until(() => batches.length === 1)
     expect(dispatcher.interrupt(new Error('lost'), { which: (each) => each === given[1] })).toBe(1)
     expect(kinds(await Promise.all(outcomes))).toEqual(['handled', 'interrupted', 'handled'])
     expect(batches).toEqual([['e1', 'e2', 'e3'], ['e1', 'e3']])
+  })
+
+  test('gives back what is handed over behind an event of its key that was not sent, before that is known', async () => {
+    const sent: string[] = []
+    const session: TransportSession = {
+      send: async (events) => {
+        sent.push(...events.map(({ eventId }) => eventId))
+        return events.map(({ eventId }) =>
+          eventId === 'e2'
+            ? { kind: 'failed', failure: { code: 'C', message: 'm' }, retry: { kind: 'by-policy' } }
+            : { kind: 'handled' },
+        )
+      },
+      close: async () => {},
+    }
+    const dispatcher = new BatchDispatcher({ session, clock, batchSize: 2 })
+    const other = { ...delivery(1), event: event({ eventId: 'e1', orderingKey: 'other' }) }
+    // Whoever is told of the first outcome hands over the next one at once, before it knows of the second.
+    const chained = dispatcher.dispatch(other as never).then(() => dispatcher.dispatch(delivery(4) as never))
+    const outcomes = [2, 3].map((n) => dispatcher.dispatch(delivery(n) as never))
+    expect(kinds(await Promise.all([...outcomes, chained]))).toEqual(['failed', 'interrupted', 'interrupted'])
+    expect(sent).toEqual(['e1', 'e2'])
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(await dispatcher.dispatch(delivery(5) as never)).toEqual({ kind: 'handled' })
   })
 
   test('a transport that throws fails the attempts of its batch', async () => {
