@@ -1,5 +1,5 @@
-import type { Random } from '../runtime/random.ts'
 import { Outage } from '../runtime/outage.ts'
+import type { Random } from '../runtime/random.ts'
 
 /** What a breaker is made of. */
 export interface BreakerParts {

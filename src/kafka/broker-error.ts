@@ -1,5 +1,5 @@
-import { deliveryFailure } from '../delivery/failure.ts'
 import type { DeliveryFailure } from '../delivery/delivery.ts'
+import { deliveryFailure } from '../delivery/failure.ts'
 import { property, textProperty } from '../runtime/property.ts'
 import { describeError } from '../runtime/text.ts'
 

@@ -44,11 +44,11 @@ export interface ReceivedBatch {
     readonly messages: readonly ReceivedMessage[]
   }
   /** Everything up to this offset may be committed. */
-  resolveOffset(offset: string): void
+  readonly resolveOffset: (offset: string) => void
   /** Tells the group that this consumer is alive. Rejects when the partition is to be given up. */
-  heartbeat(): Promise<void>
-  isRunning(): boolean
-  isStale(): boolean
+  readonly heartbeat: () => Promise<void>
+  readonly isRunning: () => boolean
+  readonly isStale: () => boolean
 }
 
 /** What kafkajs tells of a consumer that broke. */

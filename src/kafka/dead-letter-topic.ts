@@ -86,7 +86,9 @@ function problemsOf(options: unknown): readonly (string | null)[] {
   return [
     ...unknownOptionProblems(options, OPTION_NAMES),
     functionProblem('producer', options['producer'] ?? null),
-    isName ? null : `topic must be a name that Kafka can have, with {topic} in it or not, but is ${shown(topic)}`,
+    isName
+      ? null
+      : `topic must be a name that Kafka can have, with {topic} in it or not, but is ${shown(topic)}`,
   ]
 }
 
@@ -115,7 +117,8 @@ function messageOf({ message, failure, ...dead }: DeadRecord): {
 }
 
 function notSetAside(topic: string, result: unknown): CommitpostError {
-  const why = isRecord(result) && isRecord(result['failure']) ? `: ${String(result['failure']['message'])}` : ''
+  const why =
+    isRecord(result) && isRecord(result['failure']) ? `: ${String(result['failure']['message'])}` : ''
   return new CommitpostError(
     'BROKER_REFUSED',
     `A message could not be set aside in topic ${topic}${why}. Its partition waits until it can: see whether the topic ` +

@@ -16,7 +16,12 @@ export {
   deadLetterTopic,
 } from './dead-letter-topic.ts'
 export { type ConsumerStopOptions, createKafkaConsumer, type KafkaConsumer } from './kafka-consumer.ts'
-export { createKafkaEventBus, type KafkaEventBus, type KafkaEventBusOptions, type NoTransaction } from './kafka-event-bus.ts'
+export {
+  createKafkaEventBus,
+  type KafkaEventBus,
+  type KafkaEventBusOptions,
+  type NoTransaction,
+} from './kafka-event-bus.ts'
 export { kafka } from './kafka-transport.ts'
 export type { KafkaProducerOptions } from './producer-options.ts'
 export type { KafkaRecord, RecordFormat } from './record.ts'

@@ -66,9 +66,7 @@ const OWN_OPTION_NAMES: readonly string[] = [
 ]
 
 /** Makes a bus that publishes to Kafka. Connects when it first publishes. */
-export function createKafkaEventBus<C extends Catalogue>(
-  options: KafkaEventBusOptions<C>,
-): KafkaEventBus<C> {
+export function createKafkaEventBus<C extends Catalogue>(options: KafkaEventBusOptions<C>): KafkaEventBus<C> {
   refuseProblems('the Kafka event bus', busProblems(options))
   const { clock = systemClock, random = systemRandom, events, publishTimeoutMs = 60_000 } = options
   const resolved = resolveProducerOptions(options)

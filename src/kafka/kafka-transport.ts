@@ -37,9 +37,9 @@ class KafkaSession implements TransportSession {
   readonly #options: ResolvedProducerOptions
   readonly #sender: Sender
 
-  constructor(options: ResolvedProducerOptions, { clock, random, onOutage }: TransportParts) {
+  constructor(options: ResolvedProducerOptions, parts: TransportParts) {
     this.#options = options
-    this.#sender = new Sender({ ...options, clock, random, onOutage })
+    this.#sender = new Sender({ ...options, ...parts, onOutage: (error) => parts.onOutage(error) })
     this.#sender.open()
   }
 
@@ -76,10 +76,7 @@ export function addressedOf(
   }
 }
 
-function unaddressed(
-  code: string,
-  message: string,
-): Extract<DeliveryOutcome, { readonly kind: 'failed' }> {
+function unaddressed(code: string, message: string): Extract<DeliveryOutcome, { readonly kind: 'failed' }> {
   return { kind: 'failed', failure: deliveryFailure(code, message), retry: { kind: 'never' } }
 }
 

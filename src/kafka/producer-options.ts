@@ -1,8 +1,13 @@
 import type { OutboxEvent } from '../event/event.ts'
-import { functionProblem, shown, unknownOptionProblems, wholeNumberProblem } from '../runtime/option-checks.ts'
+import {
+  functionProblem,
+  shown,
+  unknownOptionProblems,
+  wholeNumberProblem,
+} from '../runtime/option-checks.ts'
 import type { KafkaProducer } from './client.ts'
-import { formatProblems, keyOf, type KafkaRecord, type RecordFormat, toMessage } from './record.ts'
-import { type TopicRoute, TOPIC_OF_STREAM, topicOf, topicProblems } from './topic.ts'
+import { formatProblems, type KafkaRecord, keyOf, type RecordFormat, toMessage } from './record.ts'
+import { TOPIC_OF_STREAM, type TopicRoute, topicOf, topicProblems } from './topic.ts'
 
 /** How events become messages, and who sends them. */
 export interface KafkaProducerOptions {
@@ -46,7 +51,7 @@ export interface ResolvedProducerOptions {
   readonly timeoutMs: number
   readonly maxRequestBytes: number
   /** The event as a message. @throws whatever a function of the user's does. */
-  recordOf(event: OutboxEvent): KafkaRecord | null
+  readonly recordOf: (event: OutboxEvent) => KafkaRecord | null
 }
 
 const OPTION_NAMES: readonly (keyof KafkaProducerOptions)[] = [

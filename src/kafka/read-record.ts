@@ -40,32 +40,55 @@ interface Found {
  * @throws CommitpostError RECORD_UNREADABLE
  */
 export function readRecord(message: ReceivedMessage, place: RecordPlace, options: ReadOptions): OutboxEvent {
-  const headers = textsOf(message.headers ?? {})
-  const { attributes, payload, headers: own } = findIn(message, headers, options, place)
+  const found = findIn(message, textsOf(message.headers ?? {}), options, place)
+  const { attributes, payload, headers } = found
   const eventId = normaliseUuid(attributes['eventId'])
   const type = attributes['eventType']
   if (eventId === null) throw unreadable(message, place, 'it has no event id that is a UUID')
   if (type === undefined) throw unreadable(message, place, 'it has no event type')
+  return {
+    eventId,
+    type,
+    position: message.offset,
+    schemaVersion: wholeNumber(attributes['schemaVersion']) ?? 1,
+    sequence: wholeNumber(attributes['sequence']),
+    payload,
+    headers,
+    ...whereOf(found, type, { message, place, options }),
+    ...whenOf(found, message),
+  }
+}
+
+interface Circumstances {
+  readonly message: ReceivedMessage
+  readonly place: RecordPlace
+  readonly options: ReadOptions
+}
+
+function whereOf(
+  { attributes }: Found,
+  type: string,
+  { message, place, options }: Circumstances,
+): Pick<OutboxEvent, 'stream' | 'aggregateType' | 'aggregateId' | 'orderingKey'> {
   const spec = options.catalogue.findStored(type)
   const aggregateType = attributes['aggregateType'] ?? spec?.aggregate ?? ''
   const aggregateId = attributes['aggregateId'] ?? bytesToText(message.key) ?? ''
-  const arrivedAt = new Date(Number(message.timestamp ?? Number.NaN))
-  const at = dateOf(attributes['occurredAt']) ?? (isValid(arrivedAt) ? arrivedAt : new Date(0))
+  const orderingKey = attributes['orderingKey'] ?? defaultOrderingKey(aggregateType, aggregateId)
   return {
-    eventId,
-    position: message.offset,
     stream: attributes['stream'] ?? spec?.stream ?? place.topic,
-    type,
-    schemaVersion: wholeNumber(attributes['schemaVersion']) ?? 1,
     aggregateType,
     aggregateId,
-    orderingKey: attributes['orderingKey'] ?? defaultOrderingKey(aggregateType, aggregateId),
-    sequence: wholeNumber(attributes['sequence']),
-    payload,
-    headers: own,
-    occurredAt: at,
-    createdAt: isValid(arrivedAt) ? arrivedAt : at,
+    orderingKey,
   }
+}
+
+function whenOf(
+  { attributes }: Found,
+  { timestamp }: ReceivedMessage,
+): Pick<OutboxEvent, 'occurredAt' | 'createdAt'> {
+  const arrivedAt = dateOf(timestamp === undefined ? undefined : Number(timestamp))
+  const occurredAt = dateOf(attributes['occurredAt']) ?? arrivedAt ?? new Date(0)
+  return { occurredAt, createdAt: arrivedAt ?? occurredAt }
 }
 
 /** The headers of a message as texts. Of several with one name the last counts. */
@@ -196,11 +219,7 @@ function wholeNumber(text: string | undefined): number | null {
   return Number.isSafeInteger(number) && number >= 1 ? number : null
 }
 
-function dateOf(text: string | undefined): Date | null {
-  const date = new Date(text ?? Number.NaN)
-  return isValid(date) ? date : null
-}
-
-function isValid(date: Date): boolean {
-  return !Number.isNaN(date.getTime())
+function dateOf(at: string | number | undefined): Date | null {
+  const date = new Date(at ?? Number.NaN)
+  return Number.isNaN(date.getTime()) ? null : date
 }

@@ -5,8 +5,8 @@ import type { EventDispatcher } from '../dispatch/dispatcher.ts'
 import type { OutboxEvent } from '../event/event.ts'
 import type { AttemptInfo, Observer } from '../observe/worker-events.ts'
 import type { Clock } from '../runtime/clock.ts'
-import { property } from '../runtime/property.ts'
 import { Outage } from '../runtime/outage.ts'
+import { textProperty } from '../runtime/property.ts'
 import type { Random } from '../runtime/random.ts'
 import { describeError } from '../runtime/text.ts'
 import { decide } from '../settle/decide.ts'
@@ -71,7 +71,7 @@ export class RecordHandler {
     try {
       event = this.#parts.read(message, place)
     } catch (error) {
-      const code = String(property(error, 'code') ?? 'RECORD_UNREADABLE')
+      const code = textProperty(error, 'code') ?? 'RECORD_UNREADABLE'
       return { kind: 'dead', event: null, attempts: 0, failure: deliveryFailure(code, describeError(error)) }
     }
     this.#parts.onArrived(event)
@@ -107,7 +107,13 @@ export class RecordHandler {
         return { kind: 'dead', failure: settlement.failure, attempts: attempt, event }
       }
       if (settlement.kind === 'retry') {
-        observer({ kind: 'retried', failure: settlement.failure, delayMs: settlement.delayMs, durationMs, ...info })
+        observer({
+          kind: 'retried',
+          failure: settlement.failure,
+          delayMs: settlement.delayMs,
+          durationMs,
+          ...info,
+        })
         attempt += 1
       }
       await clock.sleep('delayMs' in settlement ? settlement.delayMs : 0, signal)

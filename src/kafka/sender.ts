@@ -2,8 +2,8 @@ import type { DeliveryFailure } from '../delivery/delivery.ts'
 import { withDeadline } from '../runtime/abort.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { CommitpostError, InvalidOptionsError } from '../runtime/errors.ts'
-import { describeError } from '../runtime/text.ts'
 import type { Random } from '../runtime/random.ts'
+import { describeError } from '../runtime/text.ts'
 import { Breaker } from './breaker.ts'
 import { classifySendError, type SendVerdict } from './broker-error.ts'
 import type { KafkaProducer, KafkaTopicMessages } from './client.ts'
@@ -64,7 +64,10 @@ export class Sender {
 
   constructor(parts: SenderParts) {
     this.#parts = parts
-    this.#breaker = new Breaker({ random: parts.random, onOpen: (error) => parts.onOutage(unavailable(error)) })
+    this.#breaker = new Breaker({
+      random: parts.random,
+      onOpen: (error) => parts.onOutage(unavailable(error)),
+    })
   }
 
   /** Makes the first producer. @throws InvalidOptionsError if it is not idempotent. */
@@ -234,7 +237,8 @@ function byTopic(items: readonly Item[]): ReadonlyMap<string, readonly Item[]> {
 function parted(items: readonly Item[]): readonly (readonly Item[])[] {
   const topics = [...byTopic(items).values()]
   const keys = topics.map((each) => new Set(each.map(({ orderingKey }) => orderingKey)))
-  const areApart = keys.reduce((sum, { size }) => sum + size, 0) === new Set(keys.flatMap((each) => [...each])).size
+  const areApart =
+    keys.reduce((sum, { size }) => sum + size, 0) === new Set(keys.flatMap((each) => [...each])).size
   if (topics.length > 1 && areApart) return topics
   const middle = items.length >> 1
   return [items.slice(0, middle), items.slice(middle)]

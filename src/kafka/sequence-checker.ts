@@ -5,7 +5,7 @@ import {
   refuseProblems,
   unknownOptionProblems,
   wholeNumberProblem,
-} from "../runtime/option-checks.ts"
+} from '../runtime/option-checks.ts'
 
 /** What a sequence checker needs to know of an event. */
 export type NumberedEvent = Pick<OutboxEvent, 'eventId' | 'orderingKey' | 'sequence'>
@@ -16,7 +16,13 @@ export type SequenceFinding =
   | { readonly kind: 'first' }
   | { readonly kind: 'next' }
   /** Seen before, or older than one that was: a redelivery. */
-  | { readonly kind: 'repeat'; readonly orderingKey: string; readonly eventId: string; readonly sequence: number; readonly last: number }
+  | {
+      readonly kind: 'repeat'
+      readonly orderingKey: string
+      readonly eventId: string
+      readonly sequence: number
+      readonly last: number
+    }
   /** Numbers between the last one and this one were not seen. */
   | {
       readonly kind: 'gap'

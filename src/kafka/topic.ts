@@ -53,9 +53,7 @@ function templateProblems(what: string, template: unknown): readonly string[] {
   const known = Object.keys(FILLERS).map((name) => `{${name}}`)
   if (unknown.length > 0) return [`${what}: there is no {${unknown[0]}}; known are ${known.join(', ')}`]
   if (isTopicName(template.replaceAll(PLACEHOLDER, 'x'))) return []
-  return [
-    `${what} must be 1 to 249 letters, digits, dots, dashes or underscores, but is ${shown(template)}`,
-  ]
+  return [`${what} must be 1 to 249 letters, digits, dots, dashes or underscores, but is ${shown(template)}`]
 }
 
 function filled(template: string, event: OutboxEvent): string {

@@ -115,7 +115,8 @@ function composeOrdered(
     onCrashed: (dead) => tellCrashed(observer, name, dead),
   })
   // A transport keeps the order of what it is handed. Of order 'total' it does not know what stands behind what.
-  const together = resolved.via !== null && resolved.definition.orderBy === 'aggregate' ? resolved.batchSize : 1
+  const together =
+    resolved.via !== null && resolved.definition.orderBy === 'aggregate' ? resolved.batchSize : 1
   const backlog = new KeyBacklog(onDead, resolved.concurrency === 1, together)
   const unparker = new Unparker({
     store,

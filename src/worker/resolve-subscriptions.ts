@@ -31,9 +31,7 @@ function listProblems(catalogue: Catalogue, subscriptions: readonly unknown[]): 
     ...strangers,
     ...repeatedNames(declared),
     ...declared.flatMap(({ name, options }) =>
-      problemsOf(catalogue, name, options).map(
-        (problem) => `subscription ${shown(name)}: ${problem}`,
-      ),
+      problemsOf(catalogue, name, options).map((problem) => `subscription ${shown(name)}: ${problem}`),
     ),
   ]
 }

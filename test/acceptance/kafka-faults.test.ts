@@ -139,7 +139,11 @@ describe.skipIf(!kafkaAvailable())('a relay and a Kafka that fails', () => {
     await system.untilSettled()
     await publishThings(system, 0, 3)
     await system.untilSettled()
-    expect(await system.rows('select status, last_error_code code, count(*)::int from outbox_delivery group by 1, 2 order by 1')).toEqual([
+    expect(
+      await system.rows(
+        'select status, last_error_code code, count(*)::int from outbox_delivery group by 1, 2 order by 1',
+      ),
+    ).toEqual([
       { status: 'DEAD', code: 'MESSAGE_TOO_LARGE', count: 1 },
       { status: 'DONE', code: null, count: 8 },
     ])

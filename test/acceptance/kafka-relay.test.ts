@@ -44,10 +44,9 @@ describe.skipIf(!kafkaAvailable())('a relay to a real Kafka', () => {
     await system.publish('OrderRequested', { aggregateId: 'o-3', payload: {} })
     await system.untilSettled()
     const seen = await broker.read('everbit.trade.event', 'everbit.trade.command')
-    expect(seen.map(({ topic, key }) => [topic, key]).toSorted()).toEqual([
-      ['everbit.trade.command', 'o-3'],
-      ['everbit.trade.event', 'o-1'],
-    ])
+    expect(new Set(seen.map(({ topic, key }) => `${topic} ${key}`))).toEqual(
+      new Set(['everbit.trade.command o-3', 'everbit.trade.event o-1']),
+    )
     const [message] = seen.filter(({ key }) => key === 'o-1')
     expect(JSON.parse(message?.value ?? '')).toEqual({ price: 10 })
     expect(message?.headers).toMatchObject({
@@ -68,7 +67,13 @@ describe.skipIf(!kafkaAvailable())('a relay to a real Kafka', () => {
       producer: broker.producer,
       topic: 'ivm.events.{aggregateType}',
       format: {
-        envelope: { type: 'eventType', occurredAt: 'timestamp', aggregateId: true, traceId: false, schemaVersion: false },
+        envelope: {
+          type: 'eventType',
+          occurredAt: 'timestamp',
+          aggregateId: true,
+          traceId: false,
+          schemaVersion: false,
+        },
       },
     })
     await ivm.run([relay('v2', { via, order: 'aggregate' })])
@@ -95,8 +100,16 @@ describe.skipIf(!kafkaAvailable())('a relay to a real Kafka', () => {
       topic: { LEDGER_POSTED: 'ledger-posted-events', LEDGER_REVERSED: 'ledger-reversed-events' },
     })
     const one = kafka({ producer: broker.producer, topic: 'ledger-events' })
-    await ledger.run([relay('per-type', { via: perType, order: 'aggregate' }), relay('all', { via: one, order: 'aggregate' })])
-    const posting = (n: number) => ({ transactionId: `t-${n}`, accountId: 'acc-1', amount: 1, balanceAfter: n })
+    await ledger.run([
+      relay('per-type', { via: perType, order: 'aggregate' }),
+      relay('all', { via: one, order: 'aggregate' }),
+    ])
+    const posting = (n: number) => ({
+      transactionId: `t-${n}`,
+      accountId: 'acc-1',
+      amount: 1,
+      balanceAfter: n,
+    })
     for (let n = 1; n <= 20; n += 1) {
       await ledger.publish('LedgerPosted', { aggregateId: `t-${n}`, payload: posting(n) })
     }
@@ -104,7 +117,9 @@ describe.skipIf(!kafkaAvailable())('a relay to a real Kafka', () => {
     await ledger.publish('LedgerReversed', { aggregateId: 't-21', payload })
     await ledger.untilSettled()
     const split = await broker.read(...topics)
-    expect(split.filter(({ topic }) => topic === 'ledger-reversed-events').map(({ key }) => key)).toEqual(['acc-1'])
+    expect(split.filter(({ topic }) => topic === 'ledger-reversed-events').map(({ key }) => key)).toEqual([
+      'acc-1',
+    ])
     const all = await broker.read('ledger-events')
     expect(new Set(all.map(({ key }) => key))).toEqual(new Set(['acc-1']))
     expect(new Set(all.map(({ partition }) => partition)).size).toBe(1)
@@ -116,7 +131,12 @@ describe.skipIf(!kafkaAvailable())('a relay to a real Kafka', () => {
   test('I6 order per key holds over 10,000 events of 50 keys from four publishers', async () => {
     await broker.createTopics(['many'])
     const many = defineEvents({
-      ThingHappened: { stream: 'many', aggregate: 'thing', sequence: true, schema: z.object({ n: z.number() }) },
+      ThingHappened: {
+        stream: 'many',
+        aggregate: 'thing',
+        sequence: true,
+        schema: z.object({ n: z.number() }),
+      },
     })
     await using system = await openSystem(many)
     await system.run([relay('to-kafka', { via: kafka({ producer: broker.producer }), order: 'aggregate' })])
@@ -145,8 +165,15 @@ describe.skipIf(!kafkaAvailable())('a relay to a real Kafka', () => {
     await using system = await openSystem(trade)
     const options = { producer: broker.producer, source: '/everbit' }
     const via = (cloudEvents: 'binary' | 'structured') =>
-      kafka({ producer: options.producer, topic: `ce-${cloudEvents}`, format: { cloudEvents, source: options.source } })
-    await system.run([relay('binary', { via: via('binary') }), relay('structured', { via: via('structured') })])
+      kafka({
+        producer: options.producer,
+        topic: `ce-${cloudEvents}`,
+        format: { cloudEvents, source: options.source },
+      })
+    await system.run([
+      relay('binary', { via: via('binary') }),
+      relay('structured', { via: via('structured') }),
+    ])
     const id = await system.publish('OrderFilled', { aggregateId: 'o-1', payload: { price: 10 } })
     await system.untilSettled()
     const [binary] = await broker.read('ce-binary')

@@ -18,7 +18,7 @@ const RETRY = { retry: fixed(20), maxAttempts: 4 } as const
 interface Leg {
   readonly name: string
   readonly needsKafka: boolean
-  start(shop: Shop): Promise<() => Promise<void>>
+  readonly start: (shop: Shop) => Promise<() => Promise<void>>
 }
 
 let broker: TestKafka | null = null

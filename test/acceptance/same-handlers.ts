@@ -12,8 +12,18 @@ export const shopEvents = defineEvents({
     upcast: { 1: (old) => ({ ...old, currency: 'KRW' }) },
     sequence: true,
   },
-  OrderPaid: { stream: 'shop.order', aggregate: 'order', schema: z.object({ amount: z.number() }), sequence: true },
-  OrderCancelled: { stream: 'shop.order', aggregate: 'order', schema: z.object({ why: z.string() }), sequence: true },
+  OrderPaid: {
+    stream: 'shop.order',
+    aggregate: 'order',
+    schema: z.object({ amount: z.number() }),
+    sequence: true,
+  },
+  OrderCancelled: {
+    stream: 'shop.order',
+    aggregate: 'order',
+    schema: z.object({ why: z.string() }),
+    sequence: true,
+  },
 })
 
 export type ShopEvents = typeof shopEvents
@@ -29,7 +39,11 @@ export function shopHandlers(pool: pg.Pool): SubscriptionHandlers<ShopEvents, Tr
   return {
     OrderPlaced: async ({ aggregateId, payload: { product, currency } }, ctx) => {
       await ctx.once(pool, (tx) =>
-        tx.query(`insert into order_view values ($1, $2, $3, 0, 'placed', '{placed}')`, [aggregateId, product, currency]),
+        tx.query(`insert into order_view values ($1, $2, $3, 0, 'placed', '{placed}')`, [
+          aggregateId,
+          product,
+          currency,
+        ]),
       )
     },
     OrderPaid: async ({ aggregateId, eventId, payload: { amount } }, ctx) => {

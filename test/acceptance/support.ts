@@ -78,7 +78,10 @@ export class System<C extends Catalogue> implements AsyncDisposable {
   }
 
   /** Starts a worker and waits until its subscriptions have joined. It is stopped with the system. */
-  run(subscriptions: readonly (Subscription<C, Transaction> | Relay)[], options: WorkerOptions = {}): Promise<Worker> {
+  run(
+    subscriptions: readonly (Subscription<C, Transaction> | Relay)[],
+    options: WorkerOptions = {},
+  ): Promise<Worker> {
     return this.#start(this.outbox, subscriptions, options)
   }
 

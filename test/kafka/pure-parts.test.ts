@@ -67,7 +67,11 @@ describe('what a failed send means', () => {
 
   test.each([
     ['MESSAGE_TOO_LARGE', false, brokerError(10, 'MESSAGE_TOO_LARGE')],
-    ['MESSAGE_TOO_LARGE', false, Object.assign(new Error('Broker'), { code: 10, type: 'ERR_MSG_SIZE_TOO_LARGE' })],
+    [
+      'MESSAGE_TOO_LARGE',
+      false,
+      Object.assign(new Error('Broker'), { code: 10, type: 'ERR_MSG_SIZE_TOO_LARGE' }),
+    ],
     ['UNKNOWN_TOPIC_OR_PARTITION', true, exceeded(brokerError(3, 'UNKNOWN_TOPIC_OR_PARTITION'))],
     ['UNKNOWN_TOPIC_OR_PARTITION', true, Object.assign(new Error('Local'), { code: -188 })],
     ['INVALID_RECORD', false, brokerError(87, 'INVALID_RECORD')],
@@ -85,14 +89,24 @@ describe('what a failed send means', () => {
 })
 
 describe('a sequence checker', () => {
-  const numbered = (sequence: number | null, orderingKey = 'k') => ({ eventId: `e${sequence}`, orderingKey, sequence })
+  const numbered = (sequence: number | null, orderingKey = 'k') => ({
+    eventId: `e${sequence}`,
+    orderingKey,
+    sequence,
+  })
 
   test('finds gaps and repeats of each key', () => {
     const found: unknown[] = []
     const checker = sequenceChecker({ onFinding: (finding) => found.push(finding) })
-    const kinds = [numbered(5), numbered(6), numbered(6), numbered(9), numbered(1, 'other'), numbered(10), numbered(null)].map(
-      (each) => checker.check(each).kind,
-    )
+    const kinds = [
+      numbered(5),
+      numbered(6),
+      numbered(6),
+      numbered(9),
+      numbered(1, 'other'),
+      numbered(10),
+      numbered(null),
+    ].map((each) => checker.check(each).kind)
     expect(kinds).toEqual(['first', 'next', 'repeat', 'gap', 'first', 'next', 'unnumbered'])
     expect(found).toEqual([
       { kind: 'repeat', orderingKey: 'k', eventId: 'e6', sequence: 6, last: 6 },
@@ -109,7 +123,13 @@ describe('a sequence checker', () => {
 
   test('a late repeat does not make the next one a gap', () => {
     const checker = sequenceChecker()
-    expect([1, 2, 3, 1, 4].map((n) => checker.check(numbered(n)).kind)).toEqual(['first', 'next', 'next', 'repeat', 'next'])
+    expect([1, 2, 3, 1, 4].map((n) => checker.check(numbered(n)).kind)).toEqual([
+      'first',
+      'next',
+      'next',
+      'repeat',
+      'next',
+    ])
   })
 
   test('forgets the key that was not seen for the longest time', () => {
@@ -121,7 +141,9 @@ describe('a sequence checker', () => {
 
 describe('the id of an event by key and sequence', () => {
   test('is a UUID that only the same key and number have', () => {
-    const ids = [event(), event({ eventId: 'x' }), event({ sequence: 4 }), event({ orderingKey: 'k' })].map(sequenceId)
+    const ids = [event(), event({ eventId: 'x' }), event({ sequence: 4 }), event({ orderingKey: 'k' })].map(
+      sequenceId,
+    )
     expect(ids.every(isUuid)).toBe(true)
     expect(ids[0]).toBe(ids[1])
     expect(new Set(ids).size).toBe(3)

@@ -56,7 +56,13 @@ describe('a message and the event that is read from it', () => {
     const { key, value, headers } = toMessage(given, keyOf(given), format)
     const envelope = format === 'envelope' ? {} : ((format as { envelope?: object }).envelope ?? null)
     const bytes = Object.fromEntries(Object.entries(headers).map(([name, text]) => [name, Buffer.from(text)]))
-    const message = { key: Buffer.from(key), value: Buffer.from(value), headers: bytes, offset: '42', timestamp: '1777629601000' }
+    const message = {
+      key: Buffer.from(key),
+      value: Buffer.from(value),
+      headers: bytes,
+      offset: '42',
+      timestamp: '1777629601000',
+    }
     expect(readRecord(message, place, { catalogue, envelope })).toEqual({ ...given, position: '42' })
   })
 
@@ -74,7 +80,13 @@ describe('a message and the event that is read from it', () => {
       timestamp: '1777629600000',
     }
     expect(readRecord(message, place, { catalogue, envelope: null })).toEqual(
-      event({ position: '5', schemaVersion: 1, sequence: null, createdAt: new Date(1_777_629_600_000), occurredAt: new Date(1_777_629_600_000) }),
+      event({
+        position: '5',
+        schemaVersion: 1,
+        sequence: null,
+        createdAt: new Date(1_777_629_600_000),
+        occurredAt: new Date(1_777_629_600_000),
+      }),
     )
   })
 
@@ -90,7 +102,8 @@ describe('a message and the event that is read from it', () => {
   })
 
   test('formats that cannot be are refused', () => {
-    const problems = (format: unknown): readonly unknown[] => formatProblems(format).filter((each) => each !== null)
+    const problems = (format: unknown): readonly unknown[] =>
+      formatProblems(format).filter((each) => each !== null)
     expect(problems('avro')).toHaveLength(1)
     expect(problems({ cloudEvents: 'binary' })).toEqual([expect.stringContaining('source')])
     expect(problems({ cloudEvents: 'both', source: '/' })).toHaveLength(1)

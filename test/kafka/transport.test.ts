@@ -3,13 +3,16 @@ import type { DeliveryOutcome } from '../../src/delivery/delivery.ts'
 import { BatchDispatcher } from '../../src/dispatch/batch-dispatcher.ts'
 import type { TransportSession } from '../../src/dispatch/transport.ts'
 import { InvalidOptionsError, type OutboxEvent } from '../../src/index.ts'
-import { kafka, type KafkaProducerOptions } from '../../src/kafka/index.ts'
+import { type KafkaProducerOptions, kafka } from '../../src/kafka/index.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { brokerError, event, FakeBroker, unreachable } from './support.ts'
 
 const tooLarge = brokerError(10, 'MESSAGE_TOO_LARGE')
 /** Outages of these tests end at once. */
-const clock = { ...systemClock, sleep: (ms: number, signal?: AbortSignal) => systemClock.sleep(ms > 1_000 ? ms : 0, signal) }
+const clock = {
+  ...systemClock,
+  sleep: (ms: number, signal?: AbortSignal) => systemClock.sleep(ms > 1_000 ? ms : 0, signal),
+}
 const never = new AbortController().signal
 
 function sessionOf(
@@ -17,13 +20,20 @@ function sessionOf(
   options: Partial<KafkaProducerOptions> = {},
 ): TransportSession & { readonly told: unknown[] } {
   const told: unknown[] = []
-  const parts = { subscription: 's', clock, random: () => 0.5, onOutage: (error: unknown) => told.push(error) }
+  const parts = {
+    subscription: 's',
+    clock,
+    random: () => 0.5,
+    onOutage: (error: unknown) => told.push(error),
+  }
   const session = kafka({ producer: broker.producer, ...options }).open(parts)
   return { send: (events, signal) => session.send(events, signal), close: () => session.close(), told }
 }
 
 const numbered = (count: number, changes: (n: number) => Partial<OutboxEvent> = () => ({})): OutboxEvent[] =>
-  Array.from({ length: count }, (_, n) => event({ aggregateId: `a${n}`, orderingKey: `k${n}`, payload: { n }, ...changes(n) }))
+  Array.from({ length: count }, (_, n) =>
+    event({ aggregateId: `a${n}`, orderingKey: `k${n}`, payload: { n }, ...changes(n) }),
+  )
 const kinds = (outcomes: readonly DeliveryOutcome[]): readonly string[] => outcomes.map(({ kind }) => kind)
 const values = (broker: FakeBroker): readonly string[] => broker.written.map(({ value }) => value)
 
@@ -67,7 +77,10 @@ describe('the transport to Kafka', () => {
     broker.answer = (batch) => {
       if (batch.some(({ messages }) => messages.some(({ value }) => value === '{"n":2}'))) throw tooLarge
     }
-    const outcomes = await sessionOf(broker).send(numbered(6, (n) => ({ orderingKey: n % 2 === 0 ? 'even' : 'odd' })), never)
+    const outcomes = await sessionOf(broker).send(
+      numbered(6, (n) => ({ orderingKey: n % 2 === 0 ? 'even' : 'odd' })),
+      never,
+    )
     expect(kinds(outcomes)).toEqual(['handled', 'handled', 'failed', 'handled', 'interrupted', 'handled'])
     expect(values(broker)).not.toContain('{"n":4}')
   })
@@ -77,9 +90,12 @@ describe('the transport to Kafka', () => {
     broker.answer = (batch) => {
       if (batch.some(({ topic }) => topic === 'gone')) throw brokerError(3, 'UNKNOWN_TOPIC_OR_PARTITION')
     }
-    const topic = ({ payload }: OutboxEvent): string => ((payload as { n: number }).n % 2 === 0 ? 'gone' : 'there')
+    const topic = ({ payload }: OutboxEvent): string =>
+      (payload as { n: number }).n % 2 === 0 ? 'gone' : 'there'
     const outcomes = await sessionOf(broker, { topic }).send(numbered(10), never)
-    expect(kinds(outcomes)).toEqual(Array.from({ length: 10 }, (_, n) => (n % 2 === 0 ? 'failed' : 'handled')))
+    expect(kinds(outcomes)).toEqual(
+      Array.from({ length: 10 }, (_, n) => (n % 2 === 0 ? 'failed' : 'handled')),
+    )
     expect(broker.requests).toEqual([10, 5, 5, 5])
   })
 
@@ -131,7 +147,10 @@ describe('the transport to Kafka', () => {
 
   test('cuts requests by their bytes', async () => {
     const broker = new FakeBroker()
-    await sessionOf(broker, { maxRequestBytes: 3_000 }).send(numbered(4, () => ({ payload: 'x'.repeat(1_000) })), never)
+    await sessionOf(broker, { maxRequestBytes: 3_000 }).send(
+      numbered(4, () => ({ payload: 'x'.repeat(1_000) })),
+      never,
+    )
     expect(broker.requests).toEqual([2, 2])
   })
 
@@ -154,7 +173,12 @@ describe('the transport to Kafka', () => {
 })
 
 describe('a dispatcher of batches', () => {
-  const delivery = (n: number) => ({ event: event({ eventId: `e${n}` }), attempt: 1, maxAttempts: 5, lease: null })
+  const delivery = (n: number) => ({
+    event: event({ eventId: `e${n}` }),
+    attempt: 1,
+    maxAttempts: 5,
+    lease: null,
+  })
 
   test('sends what comes in one turn together, and what comes meanwhile in the next batch', async () => {
     const batches: number[] = []
@@ -197,12 +221,17 @@ describe('a dispatcher of batches', () => {
       close: async () => {},
     }
     const dispatcher = new BatchDispatcher({ session, clock, batchSize: 10 })
-    const given = [1, 2, 3].map((n) => ({ ...delivery(n), event: event({ eventId: `e${n}`, orderingKey: `k${n}` }) }) as never)
+    const given = [1, 2, 3].map(
+      (n) => ({ ...delivery(n), event: event({ eventId: `e${n}`, orderingKey: `k${n}` }) }) as never,
+    )
     const outcomes = given.map((each) => dispatcher.dispatch(each))
     await until(() => batches.length === 1)
     expect(dispatcher.interrupt(new Error('lost'), { which: (each) => each === given[1] })).toBe(1)
     expect(kinds(await Promise.all(outcomes))).toEqual(['handled', 'interrupted', 'handled'])
-    expect(batches).toEqual([['e1', 'e2', 'e3'], ['e1', 'e3']])
+    expect(batches).toEqual([
+      ['e1', 'e2', 'e3'],
+      ['e1', 'e3'],
+    ])
   })
 
   test('gives back what is handed over behind an event of its key that was not sent, before that is known', async () => {
@@ -230,7 +259,10 @@ describe('a dispatcher of batches', () => {
   })
 
   test('a transport that throws fails the attempts of its batch', async () => {
-    const session: TransportSession = { send: () => Promise.reject(new Error('a bug')), close: async () => {} }
+    const session: TransportSession = {
+      send: () => Promise.reject(new Error('a bug')),
+      close: async () => {},
+    }
     const dispatcher = new BatchDispatcher({ session, clock, batchSize: 10 })
     expect(await dispatcher.dispatch(delivery(1) as never)).toMatchObject({
       kind: 'failed',
