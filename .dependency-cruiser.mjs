@@ -64,6 +64,19 @@ export default {
       ports,
       ...vocabulary,
     ]),
+    only(
+      'kafka-composes-stages',
+      'the way to Kafka and back is composed of stages, as a worker is',
+      '^src/kafka/',
+      [
+        '^src/kafka/',
+        `^src/(${stages})/[^/]+\\.ts$`,
+        '^src/worker/(context-services|subscription-options|subscription-problems)\\.ts$',
+        '^src/observe/',
+        ports,
+        ...vocabulary,
+      ],
+    ),
     only('api-reads-the-model', 'the API sees the database through inspect and dead-letter', '^src/api/', [
       '^src/(api|inspect|dead-letter|observe)/',
       ports,
@@ -101,6 +114,12 @@ export default {
       'traces are made by the adapter only, so that nothing else needs OpenTelemetry',
       'node_modules/@opentelemetry/',
       ['^src/observe/otel/'],
+    ),
+    onlyFrom(
+      'kafka-on-request',
+      'an entry of its own: whoever does not ask for it imports nothing',
+      '^src/kafka/',
+      ['^src/kafka/'],
     ),
     onlyFrom(
       'otel-on-request',

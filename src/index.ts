@@ -34,6 +34,7 @@ export { FAILURE_MEANINGS, type OwnFailureCode } from './delivery/failure.ts'
 export { createDispatcher, type EventDispatcher } from './dispatch/dispatcher.ts'
 export type { Handler, HandlerContext, HandlerMap, Middleware, Once } from './dispatch/handler.ts'
 export type { DispatcherOptions, EventReader } from './dispatch/options.ts'
+export type { Transport, TransportParts, TransportSession } from './dispatch/transport.ts'
 export type {
   Catalogue,
   CatalogueEvent,
@@ -196,9 +197,10 @@ export {
 } from './worker/outbox-repository.ts'
 export type { RedrivePolicy } from './worker/redrive-policy.ts'
 export { runUntilSignal, stopOnSignals } from './worker/signals.ts'
-export { exhaustive, type Subscription, subscription } from './worker/subscription.ts'
+export { exhaustive, type Relay, relay, type Subscription, subscription } from './worker/subscription.ts'
 export type {
   ExhaustiveHandlers,
+  RelayOptions,
   SubscriptionContext,
   SubscriptionHandlers,
   SubscriptionOptions,

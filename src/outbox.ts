@@ -44,7 +44,7 @@ import type { MovedAside } from './store/redrive-store.ts'
 import type { OutboxStore } from './store/store.ts'
 import type { RetireReport } from './store/subscription-store.ts'
 import { composeWorker, type OutboxParts } from './worker/compose-worker.ts'
-import type { Subscription } from './worker/subscription.ts'
+import type { Relay, Subscription } from './worker/subscription.ts'
 import type { SubscriptionOptions } from './worker/subscription-options.ts'
 import { subscriptionProblems } from './worker/subscription-problems.ts'
 import { wakingAfterCommit } from './worker/wake-after-commit.ts'
@@ -141,7 +141,7 @@ export interface Outbox<C extends Catalogue, Tx> extends EventBus<C, Tx> {
   /** Declares a subscription for `worker`, typed by the catalogue. @throws InvalidOptionsError with all its problems. */
   subscription(name: string, options: SubscriptionOptions<C, Tx>): Subscription<C, Tx>
   /** Makes a worker for these subscriptions. @throws InvalidOptionsError with all problems of all of them. */
-  worker(subscriptions: readonly Subscription<C, Tx>[], options?: WorkerOptions): Worker
+  worker(subscriptions: readonly (Subscription<C, Tx> | Relay)[], options?: WorkerOptions): Worker
   /**
    * Makes a monitor that runs without a worker: one that also tells when all workers are gone. Workers bring their own.
    * @throws InvalidOptionsError with all problems of the options.

@@ -13,6 +13,8 @@ export type OwnFailureCode =
   | 'NON_RETRYABLE'
   | 'RETRY_LATER'
   | 'NOT_COMMITTED'
+  | 'NO_TOPIC'
+  | 'TRANSPORT_ERROR'
   | 'MARKED_FAILED'
   | 'CRASHED'
   | 'SUBSCRIPTION_RETIRED'
@@ -35,6 +37,8 @@ export const FAILURE_MEANINGS: Readonly<Record<OwnFailureCode, string>> = {
   NOT_COMMITTED:
     'The handler returned, but the transaction it passed to ctx.complete was rolled back. Let the error that rolled it ' +
     'back reach the worker.',
+  NO_TOPIC: 'The transport has no topic for this event, or none that the broker can have.',
+  TRANSPORT_ERROR: 'The transport threw, which it must not: nobody knows whether the event was sent.',
   MARKED_FAILED: 'Whoever worked on it through the repository said that it failed.',
   CRASHED: 'The worker vanished each time it ran this delivery, also when it ran alone.',
   SUBSCRIPTION_RETIRED: 'The subscription was retired while this delivery was still open.',

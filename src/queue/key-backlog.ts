@@ -12,7 +12,8 @@ interface KeyState {
   readonly key: string
   /** In position order. */
   readonly waiting: HeldOfKey[]
-  running: HeldOfKey | null
+  /** In position order; one at a time, unless they are handed over together. */
+  readonly running: HeldOfKey[]
 }
 
 /**
@@ -30,12 +31,18 @@ export class KeyBacklog implements Backlog<LaneDelivery> {
   /** Done, as far as their handlers go, but refused by the database: their keys are stopped already. */
   readonly #refused = new WeakSet<HeldOfKey>()
   readonly #strictly: boolean
+  readonly #together: number
   #closed = false
 
-  /** `strictly` starts what was published first, whatever its key: for one at a time over the whole cluster. */
-  constructor(onDead: 'block' | 'continue', strictly = false) {
+  /**
+   * `strictly` starts what was published first, whatever its key: for one at a time over the whole cluster. `together` is
+   * how many of a key may be running: more than one only where whoever runs them keeps their order, and lets none of them
+   * succeed behind one that did not.
+   */
+  constructor(onDead: 'block' | 'continue', strictly = false, together = 1) {
     this.#onDead = onDead
     this.#strictly = strictly
+    this.#together = together
   }
 
   get ready(): number {
@@ -45,7 +52,7 @@ export class KeyBacklog implements Backlog<LaneDelivery> {
   /** How many events of a key wait for their turn, or run. */
   count(key: string): number {
     const state = this.#keys.get(key)
-    return state === undefined ? 0 : state.waiting.length + (state.running === null ? 0 : 1)
+    return state === undefined ? 0 : state.waiting.length + state.running.length
   }
 
   claimSent(): number {
@@ -68,8 +75,10 @@ export class KeyBacklog implements Backlog<LaneDelivery> {
     const state = this.#strictly ? this.#earliest() : this.#ready.values().next().value
     const held = state?.waiting.shift()
     if (state === undefined || held === undefined) return null
+    state.running.push(held)
     this.#ready.delete(state)
-    state.running = held
+    // At the end: the other keys have their turn first.
+    if (this.#together > 1) this.#makeReady(state)
     return held
   }
 
@@ -96,7 +105,7 @@ export class KeyBacklog implements Backlog<LaneDelivery> {
 
   #run(held: HeldOfKey): void {
     const state = this.#stateOf(held.delivery.key)
-    state.running = held
+    state.running.push(held)
     this.#ready.delete(state)
   }
 
@@ -104,7 +113,7 @@ export class KeyBacklog implements Backlog<LaneDelivery> {
     // Its own transaction may have been rolled back: until that is known, nothing later of its key may start.
     if (completed) return []
     const state = this.#stateOf(held.delivery.key)
-    state.running = null
+    ended(state, held)
     if (letsKeyGoOn(settlement, this.#onDead)) {
       this.#makeReady(state)
       return []
@@ -130,7 +139,7 @@ export class KeyBacklog implements Backlog<LaneDelivery> {
   }
 
   #isUndecided(held: HeldOfKey): boolean {
-    return this.#keys.get(held.delivery.key)?.running === held
+    return this.#keys.get(held.delivery.key)?.running.includes(held) === true
   }
 
   #endedAtLast(held: HeldOfKey, settlement: Settlement, lost: boolean): Returned {
@@ -166,7 +175,7 @@ export class KeyBacklog implements Backlog<LaneDelivery> {
     const state = this.#keys.get(held.delivery.key)
     if (state === undefined) return false
     const [first] = state.waiting
-    return state.running !== null || (first !== undefined && isAfter(held, first))
+    return state.running.length > 0 || (first !== undefined && isAfter(held, first))
   }
 
   #enqueue(held: HeldOfKey): void {
@@ -181,15 +190,15 @@ export class KeyBacklog implements Backlog<LaneDelivery> {
   #stateOf(key: string): KeyState {
     const known = this.#keys.get(key)
     if (known !== undefined) return known
-    const state: KeyState = { key, waiting: [], running: null }
+    const state: KeyState = { key, waiting: [], running: [] }
     this.#keys.set(key, state)
     return state
   }
 
   #makeReady(state: KeyState): void {
-    if (state.running !== null) return
+    if (state.running.length >= this.#together) return
     if (state.waiting.length > 0) this.#ready.add(state)
-    else this.#keys.delete(state.key)
+    else if (state.running.length === 0) this.#keys.delete(state.key)
   }
 
   /** Nothing later than this one may run. */
@@ -202,7 +211,7 @@ export class KeyBacklog implements Backlog<LaneDelivery> {
   #empty(state: KeyState, settlement: Settlement): Returned {
     this.#ready.delete(state)
     const returned = state.waiting.splice(0).map((held) => this.#giveBack(held, settlement))
-    if (state.running === null) this.#keys.delete(state.key)
+    if (state.running.length === 0) this.#keys.delete(state.key)
     return returned
   }
 
@@ -210,6 +219,11 @@ export class KeyBacklog implements Backlog<LaneDelivery> {
     this.#ledger.add(held)
     return { held, settlement }
   }
+}
+
+function ended({ running }: KeyState, held: HeldOfKey): void {
+  const index = running.indexOf(held)
+  if (index >= 0) running.splice(index, 1)
 }
 
 function isImmediateRelease(settlement: Settlement): boolean {

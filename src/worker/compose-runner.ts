@@ -1,6 +1,8 @@
 import type { ClaimedDelivery, DeliveryOutcome, Settlement } from '../delivery/delivery.ts'
+import { BatchDispatcher } from '../dispatch/batch-dispatcher.ts'
 import { createDispatcher, type EventDispatcher } from '../dispatch/dispatcher.ts'
 import type { ContextServices } from '../dispatch/handler.ts'
+import type { TransportSession } from '../dispatch/transport.ts'
 import type { Catalogue } from '../event/catalogue.ts'
 import type { OutboxEvent } from '../event/event.ts'
 import type { Logger } from '../observe/logger.ts'
@@ -56,6 +58,8 @@ export interface RunningSubscription {
   readonly redrive: PolicyRedrive | null
   /** Resolves when everything that has ended is written down, or given up, and what waited for it is let go. */
   flush(): Promise<void>
+  /** Lets go what leads to its destination. */
+  close(): Promise<void>
 }
 
 /** Puts a subscription's parts together: source, backlog, dispatcher, settler, runner. */
@@ -110,7 +114,10 @@ function composeOrdered(
     onRefused: (error) => observer({ kind: 'error', during: 'taking lanes', error, subscription: name }),
     onCrashed: (dead) => tellCrashed(observer, name, dead),
   })
-  const backlog = new KeyBacklog(onDead, resolved.concurrency === 1)
+  // A transport keeps the order of what it is handed. Of order 'total' it does not know what stands behind what.
+  const together =
+    resolved.via !== null && resolved.definition.orderBy === 'aggregate' ? resolved.batchSize : 1
+  const backlog = new KeyBacklog(onDead, resolved.concurrency === 1, together)
   const unparker = new Unparker({
     store,
     subscriptionId: id,
@@ -165,9 +172,13 @@ function compose<Delivery extends ClaimedDelivery>(
     onGivenUp: (batch, error) => runner.gaveUp(batch, error),
     onOutage: (error) => observer({ kind: 'error', during: 'settle', error, subscription: definition.name }),
   })
-  const handlers = dispatcherOf<Delivery>(env, resolved, async (delivery) => {
-    if (kind.hasUnsettledBefore(delivery)) await settler.flush()
-  })
+  const session = openTransport(env, resolved)
+  const handlers =
+    session === null
+      ? dispatcherOf<Delivery>(env, resolved, async (delivery) => {
+          if (kind.hasUnsettledBefore(delivery)) await settler.flush()
+        })
+      : new BatchDispatcher<Delivery>({ session, clock, batchSize: resolved.batchSize })
   env.strays.watch(handlers)
   const runner = new Runner<Delivery>({
     ...env,
@@ -187,7 +198,20 @@ function compose<Delivery extends ClaimedDelivery>(
     await settler.finish()
     await kind.idle()
   }
-  return { runner, redrive: resolved.redrive, flush }
+  return { runner, redrive: resolved.redrive, flush, close: async () => session?.close() }
+}
+
+function openTransport(
+  { clock, random, observer }: WorkerEnvironment,
+  { via, definition: { name } }: ResolvedSubscription,
+): TransportSession | null {
+  if (via === null) return null
+  return via.open({
+    subscription: name,
+    clock,
+    random,
+    onOutage: (error) => observer({ kind: 'error', during: 'send', error, subscription: name }),
+  })
 }
 
 function dispatcherOf<Delivery extends ClaimedDelivery>(

@@ -14,7 +14,7 @@ import type { Random } from '../runtime/random.ts'
 import type { OutboxStore } from '../store/store.ts'
 import { createContextServices } from './context-services.ts'
 import { resolveSubscriptions } from './resolve-subscriptions.ts'
-import type { Subscription } from './subscription.ts'
+import type { Relay, Subscription } from './subscription.ts'
 import { tracedSubscriptions } from './traced-subscriptions.ts'
 import type { WakeBell } from './wake-bell.ts'
 import { createWorker, type Worker } from './worker.ts'
@@ -41,12 +41,12 @@ export function composeWorker<C extends Catalogue, Tx>(
   outbox: OutboxParts<C, Tx>,
   bus: EventBus<C, Tx>,
   bell: WakeBell,
-  subscriptions: readonly Subscription<C, Tx>[],
+  subscriptions: readonly (Subscription<C, Tx> | Relay)[],
   given: WorkerOptions,
 ): Worker {
   const { store, events, clock, random, ids, metrics, tracing } = outbox
   // Typed by the catalogue up to here; inside, names and handlers are what they are at run time.
-  const untyped = subscriptions as unknown as readonly Subscription<Catalogue, unknown>[]
+  const untyped = subscriptions as unknown as readonly (Subscription<Catalogue, unknown> | Relay)[]
   const resolved = resolveSubscriptions(events, untyped, workerProblems(given))
   const options = resolveWorkerOptions(given)
   const logger = given.logger ?? outbox.logger

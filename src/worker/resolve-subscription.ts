@@ -1,5 +1,6 @@
 import { CATCH_ALL, type HandlerMap } from '../dispatch/handler.ts'
 import { DEFAULT_HANDLER_TIMEOUT_MS } from '../dispatch/options.ts'
+import type { Transport } from '../dispatch/transport.ts'
 import { wrapHandlers } from '../dispatch/wrap-handlers.ts'
 import type { Catalogue } from '../event/catalogue.ts'
 import type { ErrorClassifier } from '../settle/classify.ts'
@@ -7,14 +8,16 @@ import { type RetryOptions, type RetryPolicy, resolveRetryPolicy } from '../sett
 import type { PolicyRedrive } from '../store/redrive-store.ts'
 import type { OrderBy, SubscriptionDefinition } from '../store/subscription-store.ts'
 import { resolveRedrivePolicy } from './redrive-policy.ts'
-import type { Subscription } from './subscription.ts'
-import type { SubscriptionOptions } from './subscription-options.ts'
+import type { Relay, Subscription } from './subscription.ts'
+import type { RelayOptions, SubscriptionOptions } from './subscription-options.ts'
 
 /** A subscription with every default filled in. */
 export interface ResolvedSubscription {
   /** What the database is told. */
   readonly definition: SubscriptionDefinition
   readonly handlers: HandlerMap
+  /** Where events go in place of handlers; null where there are handlers. */
+  readonly via: Transport | null
   readonly retry: RetryPolicy
   readonly classify: ErrorClassifier | undefined
   /** Null: every dead letter waits for a person. */
@@ -29,12 +32,12 @@ export interface ResolvedSubscription {
 
 const DEFAULT_LANES = 16
 
-type AnyOptions = SubscriptionOptions<Catalogue, unknown>
+type AnyOptions = SubscriptionOptions<Catalogue, unknown> | RelayOptions
 
 /** Fills in the defaults. The caller has seen to it that there are no problems. */
 export function resolveSubscription(
   catalogue: Catalogue,
-  { name, options }: Subscription<Catalogue, unknown>,
+  { name, options }: Subscription<Catalogue, unknown> | Relay,
 ): ResolvedSubscription {
   const policy = resolveRetryPolicy(retryOptions(options))
   const batchSize = options.batchSize ?? 500
@@ -50,17 +53,31 @@ export function resolveSubscription(
       startFrom: options.startFrom ?? 'now',
     },
     // Here and not when the worker starts: what returns no handler is refused before anything is registered.
-    handlers: wrapHandlers(options.on as HandlerMap, options.middleware ?? []),
+    ...destinationOf(options),
     retry: policy,
-    classify: options.classify,
     redrive: resolveRedrivePolicy(options.redrive),
-    timeoutMs: options.timeoutMs === undefined ? DEFAULT_HANDLER_TIMEOUT_MS : options.timeoutMs,
-    concurrency: concurrencyOf(options),
+    concurrency: concurrencyOf(options, batchSize),
     batchSize,
     pollMs,
     pollMinMs: Math.min(options.pollMinMs ?? 20, pollMs),
     drain: options.drain ?? true,
   }
+}
+
+type Destination = Pick<ResolvedSubscription, 'handlers' | 'via' | 'classify' | 'timeoutMs'>
+
+function destinationOf(options: AnyOptions): Destination {
+  if (isRelay(options)) return { via: options.via, handlers: {}, classify: undefined, timeoutMs: null }
+  return {
+    via: null,
+    handlers: wrapHandlers(options.on as HandlerMap, options.middleware ?? []),
+    classify: options.classify,
+    timeoutMs: options.timeoutMs === undefined ? DEFAULT_HANDLER_TIMEOUT_MS : options.timeoutMs,
+  }
+}
+
+function isRelay(options: AnyOptions): options is RelayOptions {
+  return 'via' in options
 }
 
 function retryOptions({ retry, maxAttempts }: AnyOptions): RetryOptions {
@@ -70,8 +87,9 @@ function retryOptions({ retry, maxAttempts }: AnyOptions): RetryOptions {
   }
 }
 
-function concurrencyOf(options: AnyOptions): number {
-  return options.oneAtATime === true ? 1 : (options.concurrency ?? 10)
+function concurrencyOf(options: AnyOptions, batchSize: number): number {
+  if (options.oneAtATime === true) return 1
+  return isRelay(options) ? batchSize : (options.concurrency ?? 10)
 }
 
 function orderOf(options: AnyOptions): { readonly orderBy: OrderBy; readonly lanes: number } {
@@ -83,6 +101,6 @@ function orderOf(options: AnyOptions): { readonly orderBy: OrderBy; readonly lan
 
 /** By the handlers, unless streams say what arrives or there is a handler for everything. */
 function eventTypesOf(catalogue: Catalogue, options: AnyOptions): readonly string[] | null {
-  if (options.streams !== undefined || Object.hasOwn(options.on, CATCH_ALL)) return null
+  if (isRelay(options) || options.streams !== undefined || Object.hasOwn(options.on, CATCH_ALL)) return null
   return Object.keys(options.on).map((name) => catalogue.find(name)?.storedAs ?? name)
 }

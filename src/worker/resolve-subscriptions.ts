@@ -1,8 +1,10 @@
 import type { Catalogue } from '../event/catalogue.ts'
 import { isRecord, refuseProblems, shown } from '../runtime/option-checks.ts'
 import { type ResolvedSubscription, resolveSubscription } from './resolve-subscription.ts'
-import type { Subscription } from './subscription.ts'
-import { subscriptionProblems } from './subscription-problems.ts'
+import type { Relay, Subscription } from './subscription.ts'
+import { relayProblems, subscriptionProblems } from './subscription-problems.ts'
+
+type AnySubscription = Subscription<Catalogue, unknown> | Relay
 
 /**
  * Fills in the defaults of all subscriptions of a worker.
@@ -10,7 +12,7 @@ import { subscriptionProblems } from './subscription-problems.ts'
  */
 export function resolveSubscriptions(
   catalogue: Catalogue,
-  subscriptions: readonly Subscription<Catalogue, unknown>[],
+  subscriptions: readonly AnySubscription[],
   otherProblems: readonly string[],
 ): readonly ResolvedSubscription[] {
   refuseProblems('the worker', [...otherProblems, ...listProblems(catalogue, subscriptions)])
@@ -29,18 +31,21 @@ function listProblems(catalogue: Catalogue, subscriptions: readonly unknown[]): 
     ...strangers,
     ...repeatedNames(declared),
     ...declared.flatMap(({ name, options }) =>
-      subscriptionProblems(catalogue, name, options).map(
-        (problem) => `subscription ${shown(name)}: ${problem}`,
-      ),
+      problemsOf(catalogue, name, options).map((problem) => `subscription ${shown(name)}: ${problem}`),
     ),
   ]
 }
 
-function isSubscription(value: unknown): value is Subscription<Catalogue, unknown> {
+function problemsOf(catalogue: Catalogue, name: unknown, options: unknown): readonly string[] {
+  const isRelay = isRecord(options) && 'via' in options
+  return isRelay ? relayProblems(name, options) : subscriptionProblems(catalogue, name, options)
+}
+
+function isSubscription(value: unknown): value is AnySubscription {
   return isRecord(value) && 'name' in value && 'options' in value
 }
 
-function repeatedNames(subscriptions: readonly Subscription<Catalogue, unknown>[]): readonly string[] {
+function repeatedNames(subscriptions: readonly AnySubscription[]): readonly string[] {
   const names = subscriptions.map(({ name }) => name)
   const repeated = new Set(names.filter((name, index) => names.indexOf(name) !== index))
   return [...repeated].map((name) => `subscription ${shown(name)} is listed more than once`)

@@ -139,6 +139,7 @@ export class WorkerSession {
     this.#keeperStop.abort()
     await this.#withTime('stopping the monitor', async () => this.#monitor?.stop())
     await this.#withTime('leaving', () => this.#leave())
+    await this.#withTime('closing transports', () => this.#closeTransports())
     await this.#withTime('closing connections', () => this.#store.close())
     observer({ kind: 'stopped', workerId: id, released: this.#sum(({ runner }) => runner.released) })
   }
@@ -183,6 +184,10 @@ export class WorkerSession {
 
   async #flush(): Promise<void> {
     await Promise.all(this.#running.map((subscription) => subscription.flush()))
+  }
+
+  async #closeTransports(): Promise<void> {
+    await Promise.all(this.#running.map((subscription) => subscription.close()))
   }
 
   async #leave(): Promise<void> {

@@ -1,4 +1,5 @@
 import type { HandlerContext, HandlersOf, Middleware, Once } from '../dispatch/handler.ts'
+import type { Transport } from '../dispatch/transport.ts'
 import type { Catalogue, EventName, EventsByName } from '../event/catalogue.ts'
 import type { EventBus } from '../publish/event-bus.ts'
 import type { ClientOf, TransactionPool } from '../publish/in-transaction.ts'
@@ -130,4 +131,17 @@ export interface SubscriptionOptions<C extends Catalogue, Tx> {
    * @default none
    */
   readonly middleware?: readonly Middleware[]
+}
+
+/** What only handlers have a use for. */
+export const OF_HANDLERS = ['on', 'concurrency', 'timeoutMs', 'middleware', 'classify'] as const
+
+/**
+ * How a subscription takes its events, and which transport it hands them to, up to `batchSize` at once, as they are
+ * stored. Without `streams` it takes all events.
+ */
+export interface RelayOptions
+  extends Omit<SubscriptionOptions<Catalogue, unknown>, (typeof OF_HANDLERS)[number]> {
+  /** Where the events go: `kafka({ … })` of `commitpost/kafka`. */
+  readonly via: Transport
 }

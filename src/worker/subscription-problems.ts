@@ -18,7 +18,7 @@ import { property } from '../runtime/property.ts'
 import { suggest } from '../runtime/suggest.ts'
 import { retryProblems } from '../settle/retry-policy.ts'
 import { redrivePolicyProblems } from './redrive-policy.ts'
-import type { SubscriptionOptions } from './subscription-options.ts'
+import { OF_HANDLERS, type SubscriptionOptions } from './subscription-options.ts'
 
 const MOST_LANES = 64
 const MOST_AT_ONCE = 10_000
@@ -40,17 +40,38 @@ export function declarationProblems(name: unknown, options: unknown): readonly s
   if (!isRecord(options)) return [recordProblem('the options', options)].filter((problem) => problem !== null)
   const strangers = unknownOptionProblems(options, OPTION_NAMES, KNOWN_ELSEWHERE)
   if (!isRecord(options['on'])) return ['on must be an object of handlers by event name', ...strangers]
-  const { retry: backoff, maxAttempts } = options
   return [
     subscriptionNameProblem(name),
     ...dispatcherProblems({ ...options, handlers: options['on'] }),
-    ...retryProblems({ backoff, maxAttempts }),
     ...strangers,
+    ...sharedProblems(options),
+  ].filter((problem) => problem !== null)
+}
+
+/** What is wrong with a relay, all of it. */
+export function relayProblems(name: unknown, options: unknown): readonly string[] {
+  if (!isRecord(options)) return [recordProblem('the options', options)].filter((problem) => problem !== null)
+  const { via } = options
+  return [
+    subscriptionNameProblem(name),
+    typeof property(via, 'open') === 'function'
+      ? null
+      : `via must be a transport, such as kafka({ producer }), but is ${shown(via)}`,
+    ...unknownOptionProblems(options, RELAY_OPTION_NAMES, { ...KNOWN_ELSEWHERE, ...NOT_OF_RELAYS }),
+    ...sharedProblems(options),
+  ].filter((problem) => problem !== null)
+}
+
+/** What every subscription has, whether it has handlers or a transport. */
+function sharedProblems(options: GivenOptions): readonly (string | null)[] {
+  const { retry: backoff, maxAttempts } = options
+  return [
+    ...retryProblems({ backoff, maxAttempts }),
     ...numberProblems(options),
     ...switchProblems(options),
     ...orderProblems(options),
     ...redrivePolicyProblems(options['redrive']),
-  ].filter((problem) => problem !== null)
+  ]
 }
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/
@@ -81,6 +102,15 @@ const OPTION_NAMES: readonly (keyof SubscriptionOptions<Catalogue, unknown>)[] =
   'drain',
   'middleware',
 ]
+
+const RELAY_OPTION_NAMES: readonly string[] = [
+  'via',
+  ...OPTION_NAMES.filter((name) => !OF_HANDLERS.some((other) => other === name)),
+]
+
+const NOT_OF_RELAYS: Readonly<Record<string, string>> = Object.fromEntries(
+  OF_HANDLERS.map((name) => [name, 'it is for handlers, which a relay has none of']),
+)
 
 /** What other libraries call things that are here. */
 const KNOWN_ELSEWHERE: Readonly<Record<string, string>> = {

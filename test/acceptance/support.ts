@@ -9,6 +9,7 @@ import type {
   OutboxOptions,
   PayloadInput,
   PublishInput,
+  Relay,
   Subscription,
   Transaction,
   Worker,
@@ -77,13 +78,16 @@ export class System<C extends Catalogue> implements AsyncDisposable {
   }
 
   /** Starts a worker and waits until its subscriptions have joined. It is stopped with the system. */
-  run(subscriptions: readonly Subscription<C, Transaction>[], options: WorkerOptions = {}): Promise<Worker> {
+  run(
+    subscriptions: readonly (Subscription<C, Transaction> | Relay)[],
+    options: WorkerOptions = {},
+  ): Promise<Worker> {
     return this.#start(this.outbox, subscriptions, options)
   }
 
   /** The same as from another process: an outbox, a store and connections of its own. */
   runElsewhere(
-    subscriptions: readonly Subscription<C, Transaction>[],
+    subscriptions: readonly (Subscription<C, Transaction> | Relay)[],
     options: WorkerOptions = {},
   ): Promise<Worker> {
     return this.#start(this.newProcess(), subscriptions, options)
@@ -195,7 +199,7 @@ export class System<C extends Catalogue> implements AsyncDisposable {
 
   async #start(
     outbox: Outbox<C, Transaction>,
-    subscriptions: readonly Subscription<C, Transaction>[],
+    subscriptions: readonly (Subscription<C, Transaction> | Relay)[],
     options: WorkerOptions,
   ): Promise<Worker> {
     const record = (event: WorkerEvent): void => void this.told.push(event)

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import * as commitpost from '../../src/index.ts'
+import * as kafka from '../../src/kafka/index.ts'
 import * as otel from '../../src/observe/otel/index.ts'
 import * as postgres from '../../src/store/postgres/index.ts'
 import * as testing from '../../src/testing/index.ts'
@@ -21,6 +22,7 @@ const named = new Set(
 
 test.each([
   ['commitpost', commitpost],
+  ['commitpost/kafka', kafka],
   ['commitpost/otel', otel],
   ['commitpost/postgres', postgres],
   ['commitpost/testing', testing],

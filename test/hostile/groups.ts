@@ -6,6 +6,7 @@ import { batches, details, headers, names } from './rows/events.ts'
 import { exported } from './rows/exports.ts'
 import { backoffs, catalogues, functions } from './rows/functions.ts'
 import { handlers } from './rows/handlers.ts'
+import { kafkas } from './rows/kafka.ts'
 import { careOfLetters } from './rows/letters.ts'
 import { metrics } from './rows/metrics.ts'
 import { operators } from './rows/operators.ts'
@@ -39,6 +40,7 @@ export const groups: readonly Group[] = [
   retentions,
   alerts,
   metrics,
+  kafkas,
   proofs,
   exported,
   identifiers,

@@ -1,0 +1,161 @@
+import type { ClaimedDelivery, DeliveryOutcome } from '../delivery/delivery.ts'
+import { deliveryFailure } from '../delivery/failure.ts'
+import { describeError } from '../runtime/text.ts'
+import { nextTurn } from '../runtime/turn.ts'
+import { Attempt, type DispatchedDelivery } from './attempt.ts'
+import type { EventDispatcher, InterruptOptions } from './dispatcher.ts'
+import type { TransportSession } from './transport.ts'
+
+/** What a batch dispatcher is made of. */
+export interface BatchDispatcherParts {
+  readonly session: TransportSession
+  readonly clock: { sleep(ms: number): Promise<void> }
+  /** How many events go in one batch at most. */
+  readonly batchSize: number
+}
+
+const INTERRUPTED: DeliveryOutcome = { kind: 'interrupted' }
+
+/**
+ * Hands events to a transport, as many at once as are there. To whoever runs it, it looks like any dispatcher: each
+ * delivery has an outcome of its own. What arrives in one turn of the event loop, or while a batch is under way, goes
+ * together in the next; one batch at a time, so that nothing overtakes what stands before it.
+ */
+export class BatchDispatcher<Delivery extends DispatchedDelivery = ClaimedDelivery>
+  implements EventDispatcher<Delivery>
+{
+  readonly #parts: BatchDispatcherParts
+  #collected: Attempt<Delivery>[] = []
+  #underWay: readonly Attempt<Delivery>[] = []
+  #giveUp: AbortController | null = null
+  #isSending = false
+  /** Keys of which something was not sent, until whoever hands over deliveries knows of it. */
+  readonly #stopped = new Set<string>()
+
+  constructor(parts: BatchDispatcherParts) {
+    this.#parts = parts
+  }
+
+  get running(): number {
+    return this.#collected.length + this.#underWay.length - this.abandoned
+  }
+
+  get abandoned(): number {
+    return this.#underWay.filter(({ over }) => over).length
+  }
+
+  handles(): boolean {
+    return true
+  }
+
+  dispatch(delivery: Delivery): Promise<DeliveryOutcome> {
+    const attempt = new Attempt(delivery)
+    if (this.#stopped.has(keyOf(attempt))) return Promise.resolve(INTERRUPTED)
+    const outcome = attempt.outcome()
+    this.#collected.push(attempt)
+    if (!this.#isSending) void this.#sendAll()
+    return outcome
+  }
+
+  interrupt(reason: Error, { graceMs = 0, which }: InterruptOptions<Delivery> = {}): number {
+    const all = [...this.#underWay, ...this.#collected].filter(({ over }) => !over)
+    const struck = which === undefined ? all : withLater(all, ({ delivery }) => which(delivery))
+    for (const attempt of struck) attempt.end({ why: 'interruption', reason })
+    const sending = new Set(this.#underWay)
+    const unsure = struck.filter((attempt) => sending.has(attempt))
+    this.#abandon(struck.filter((attempt) => !sending.has(attempt)))
+    // What waits for a destination that is down need not wait any more; the others of the batch are sent again.
+    if (unsure.length > 0) this.#giveUp?.abort()
+    if (graceMs <= 0) this.#abandon(unsure)
+    else void this.#parts.clock.sleep(graceMs).then(() => this.#abandon(unsure))
+    return struck.length
+  }
+
+  async #sendAll(): Promise<void> {
+    this.#isSending = true
+    // Whoever hands over one event hands over more in the same turn.
+    await nextTurn()
+    while (this.#collected.length > 0) await this.#sendNext()
+    this.#isSending = false
+  }
+
+  async #sendNext(): Promise<void> {
+    const batch = this.#collected.splice(0, this.#parts.batchSize)
+    this.#giveUp = new AbortController()
+    this.#underWay = batch
+    const outcomes = await this.#outcomesOf(batch, this.#giveUp.signal)
+    this.#underWay = []
+    const again: Attempt<Delivery>[] = []
+    const stopped = new Set<string>()
+    for (const [index, attempt] of batch.entries()) {
+      const outcome = outcomes[index] ?? INTERRUPTED
+      if (this.#giveUp.signal.aborted && isUnsent(attempt, outcome) && !stopped.has(keyOf(attempt))) {
+        again.push(attempt)
+        continue
+      }
+      if (outcome.kind !== 'handled') stopped.add(keyOf(attempt))
+      attempt.settle(outcome)
+    }
+    this.#stop(stopped)
+    this.#collected.unshift(...again)
+  }
+
+  /** Gives back what stands behind something of its key that was not sent, and what is handed over behind it yet. */
+  #stop(keys: ReadonlySet<string>): void {
+    if (keys.size === 0) return
+    const behind = this.#collected.filter((attempt) => keys.has(keyOf(attempt)))
+    this.#collected = this.#collected.filter((attempt) => !keys.has(keyOf(attempt)))
+    for (const attempt of behind) attempt.settle(INTERRUPTED)
+    for (const key of keys) this.#stopped.add(key)
+    // By then everybody who waited for an outcome has been told.
+    void nextTurn().then(() => {
+      for (const key of keys) this.#stopped.delete(key)
+    })
+  }
+
+  async #outcomesOf(
+    batch: readonly Attempt<Delivery>[],
+    signal: AbortSignal,
+  ): Promise<readonly DeliveryOutcome[]> {
+    try {
+      return await this.#parts.session.send(
+        batch.map(({ event }) => event),
+        signal,
+      )
+    } catch (error) {
+      // It is meant not to: a transport of somebody else's, with a bug. Nobody knows what it has sent.
+      const failure = deliveryFailure('TRANSPORT_ERROR', describeError(error))
+      return batch.map(() => ({ kind: 'failed', failure, retry: { kind: 'by-policy' } }))
+    }
+  }
+
+  #abandon(attempts: readonly Attempt<Delivery>[]): void {
+    const left = attempts.filter(({ over }) => !over)
+    for (const attempt of left) attempt.settle(INTERRUPTED)
+    const gone = new Set(left)
+    this.#collected = this.#collected.filter((attempt) => !gone.has(attempt))
+    this.#stop(new Set(left.map(keyOf)))
+  }
+}
+
+function keyOf({ event }: Attempt): string {
+  return event.orderingKey
+}
+
+/** Those that are meant, and what stands behind them on their keys. */
+function withLater<Each extends Attempt>(
+  attempts: readonly Each[],
+  isMeant: (attempt: Each) => boolean,
+): readonly Each[] {
+  const keys = new Set<string>()
+  return attempts.filter((attempt) => {
+    const isStruck = keys.has(keyOf(attempt)) || isMeant(attempt)
+    if (isStruck) keys.add(keyOf(attempt))
+    return isStruck
+  })
+}
+
+/** Not sent because others of its batch were interrupted, and so still to be sent. */
+function isUnsent(attempt: Attempt, outcome: DeliveryOutcome): boolean {
+  return outcome.kind === 'interrupted' && attempt.ending === null
+}

@@ -1,0 +1,75 @@
+/** A message as KafkaJS takes it. */
+export interface KafkaMessage {
+  readonly key: string
+  readonly value: string
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/** Messages of one topic. */
+export interface KafkaTopicMessages {
+  readonly topic: string
+  readonly messages: KafkaMessage[]
+}
+
+/**
+ * A producer as KafkaJS has it. `kafkajs` and the KafkaJS interface of `@confluentinc/kafka-javascript` both fit. It has
+ * to be idempotent and to wait for all replicas (acks -1), which is the default of both once it is idempotent.
+ */
+export interface KafkaProducer {
+  connect(): Promise<unknown>
+  sendBatch(batch: { topicMessages: KafkaTopicMessages[] }): Promise<unknown>
+  disconnect(): Promise<unknown>
+  /** Known to kafkajs: where it says false, the producer is refused. */
+  isIdempotent?(): boolean
+}
+
+/** A header as it arrives: bytes, text, or several of one name. */
+export type ReceivedHeader = Uint8Array | string | readonly (Uint8Array | string)[] | undefined
+
+/** A message as KafkaJS hands it to a consumer. */
+export interface ReceivedMessage {
+  readonly key?: Uint8Array | string | null
+  readonly value: Uint8Array | string | null
+  readonly headers?: Readonly<Record<string, ReceivedHeader>> | undefined
+  readonly offset: string
+  /** Milliseconds since 1970, as text. */
+  readonly timestamp?: string
+}
+
+/** A batch of one partition as KafkaJS hands it to a consumer. */
+export interface ReceivedBatch {
+  readonly batch: {
+    readonly topic: string
+    readonly partition: number
+    readonly messages: readonly ReceivedMessage[]
+  }
+  /** Everything up to this offset may be committed. */
+  readonly resolveOffset: (offset: string) => void
+  /** Tells the group that this consumer is alive. Rejects when the partition is to be given up. */
+  readonly heartbeat: () => Promise<void>
+  readonly isRunning: () => boolean
+  readonly isStale: () => boolean
+}
+
+/** What kafkajs tells of a consumer that broke. */
+export interface ConsumerCrash {
+  readonly payload: {
+    readonly error: unknown
+    /** Whether it starts again by itself. */
+    readonly restart: boolean
+  }
+}
+
+/** A consumer as KafkaJS has it. `kafkajs` and the KafkaJS interface of `@confluentinc/kafka-javascript` both fit. */
+export interface KafkaConsumerClient {
+  connect(): Promise<unknown>
+  subscribe(subscription: { topics: (string | RegExp)[]; fromBeginning?: boolean }): Promise<unknown>
+  run(options: {
+    eachBatchAutoResolve: boolean
+    partitionsConsumedConcurrently: number
+    eachBatch(received: ReceivedBatch): Promise<void>
+  }): Promise<unknown>
+  disconnect(): Promise<unknown>
+  /** Known to kafkajs, which tells by it that it has given up: it is started anew then. */
+  on?(event: 'consumer.crash', listener: (crash: ConsumerCrash) => void): unknown
+}

@@ -1,0 +1,112 @@
+import { type EachMessagePayload, Kafka, logLevel, Partitioners, type Producer } from 'kafkajs'
+import { type KafkaServer, startKafka } from '../support/kafka/broker.ts'
+import { comes } from '../support/patience.ts'
+
+/** One message as it stands in a topic. */
+export interface SeenMessage {
+  readonly topic: string
+  readonly partition: number
+  readonly offset: string
+  readonly key: string | null
+  readonly value: string
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/** A broker of a test file's own, and clients of it. */
+export class TestKafka implements AsyncDisposable {
+  readonly server: KafkaServer
+  /** Gives up soon, so that tests of outages need not wait for its own tries. */
+  readonly client: Kafka
+  readonly #readingClient: Kafka
+
+  private constructor(server: KafkaServer) {
+    this.server = server
+    this.#readingClient = new Kafka({ brokers: [server.bootstrap], logLevel: logLevel.NOTHING })
+    this.client = new Kafka({
+      brokers: [server.bootstrap],
+      logLevel: logLevel.NOTHING,
+      connectionTimeout: 1_000,
+      retry: { retries: 2, initialRetryTime: 50 },
+    })
+  }
+
+  static async start(): Promise<TestKafka> {
+    return new TestKafka(await startKafka())
+  }
+
+  /** A producer as the transport wants it. It makes no topics by itself. */
+  readonly producer = (): Producer =>
+    this.client.producer({
+      idempotent: true,
+      maxInFlightRequests: 1,
+      allowAutoTopicCreation: false,
+      createPartitioner: Partitioners.DefaultPartitioner,
+    })
+
+  async createTopics(
+    topics: readonly string[],
+    config: Readonly<Record<string, string>> = {},
+    numPartitions = 4,
+  ): Promise<void> {
+    const admin = this.client.admin()
+    await admin.connect()
+    const configEntries = Object.entries(config).map(([name, value]) => ({ name, value }))
+    await admin.createTopics({
+      waitForLeaders: true,
+      topics: topics.map((topic) => ({ topic, numPartitions, configEntries })),
+    })
+    await admin.disconnect()
+  }
+
+  /** Everything that is in these topics now; in each partition in its order. */
+  async read(...topics: readonly string[]): Promise<readonly SeenMessage[]> {
+    const ends = new Map((await Promise.all(topics.map((topic) => this.#ends(topic)))).flat())
+    const count = [...ends.values()].reduce((sum, end) => sum + end, 0)
+    const consumer = this.#readingClient.consumer({ groupId: `reader-${readers++}`, maxWaitTimeInMs: 50 })
+    const seen: SeenMessage[] = []
+    await consumer.connect()
+    await consumer.subscribe({ topics: [...topics], fromBeginning: true })
+    await consumer.run({ eachMessage: async (each) => void seen.push(seenMessage(each)) })
+    try {
+      await comes(`all ${count} messages of ${topics.join(', ')} are read`, () => seen.length >= count)
+    } finally {
+      await consumer.disconnect()
+    }
+    return seen
+  }
+
+  async #ends(topic: string): Promise<readonly (readonly [string, number])[]> {
+    const admin = this.client.admin()
+    await admin.connect()
+    const offsets = await admin.fetchTopicOffsets(topic)
+    await admin.disconnect()
+    return offsets.map(({ partition, high }) => [`${topic}/${partition}`, Number(high)])
+  }
+
+  /** The offset up to which a group has committed each partition of a topic; only those it has. */
+  async committed(groupId: string, topic: string): Promise<readonly number[]> {
+    const admin = this.client.admin()
+    await admin.connect()
+    const [offsets] = await admin.fetchOffsets({ groupId, topics: [topic] })
+    await admin.disconnect()
+    return (offsets?.partitions ?? []).map(({ offset }) => Number(offset)).filter((offset) => offset >= 0)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.server.stop()
+  }
+}
+
+let readers = 0
+
+function seenMessage({ topic, partition, message }: EachMessagePayload): SeenMessage {
+  const headers = Object.entries(message.headers ?? {}).map(([name, value]) => [name, String(value)])
+  return {
+    topic,
+    partition,
+    offset: message.offset,
+    key: message.key === null ? null : String(message.key),
+    value: String(message.value),
+    headers: Object.fromEntries(headers),
+  }
+}

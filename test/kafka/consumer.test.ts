@@ -1,0 +1,167 @@
+import { describe, expect, test } from 'vitest'
+import { defineEvents, type WorkerEvent } from '../../src/index.ts'
+import {
+  type ConsumerCrash,
+  createKafkaConsumer,
+  type DeadRecord,
+  type KafkaConsumerClient,
+  type ReceivedBatch,
+} from '../../src/kafka/index.ts'
+import { toMessage } from '../../src/kafka/record.ts'
+import { systemClock } from '../../src/runtime/clock.ts'
+import { event } from './support.ts'
+
+const events = defineEvents({ OrderPlaced: { stream: 'shop.order', aggregate: 'order', version: 2 } })
+const clock = {
+  ...systemClock,
+  sleep: (ms: number, signal?: AbortSignal) => systemClock.sleep(Math.min(ms, 5), signal),
+}
+
+type EachBatch = (received: ReceivedBatch) => Promise<void>
+
+/** A client that never fetches: tests hand batches over themselves. */
+class FakeClient implements KafkaConsumerClient {
+  each: EachBatch = async () => {}
+  crash: (crash: ConsumerCrash) => void = () => {}
+  isConnected = false
+
+  connect = async (): Promise<void> => void (this.isConnected = true)
+  subscribe = async (): Promise<void> => {}
+  run = async ({ eachBatch }: { eachBatch: EachBatch }): Promise<void> => void (this.each = eachBatch)
+  disconnect = async (): Promise<void> => void (this.isConnected = false)
+  on = (_: string, listener: (crash: ConsumerCrash) => void): void => void (this.crash = listener)
+}
+
+interface Setup {
+  readonly on: () => unknown
+  readonly setAside?: (dead: DeadRecord) => Promise<void>
+}
+
+function setUp({ on, setAside = async () => {} }: Setup) {
+  const clients: FakeClient[] = []
+  const told: WorkerEvent[] = []
+  const consumer = createKafkaConsumer({
+    name: 'c',
+    consumer: () => {
+      const client = new FakeClient()
+      clients.push(client)
+      return client
+    },
+    topics: ['shop.order'],
+    events,
+    on: { OrderPlaced: on },
+    deadLetters: { setAside },
+    maxAttempts: 2,
+    clock,
+    observer: (each) => void told.push(each),
+  })
+  return { consumer, clients, told }
+}
+
+function batchOf(
+  count: number,
+  heartbeat: () => Promise<void> = async () => {},
+): ReceivedBatch & { resolved: string[] } {
+  const resolved: string[] = []
+  const { headers, value, key } = toMessage(event(), 'o-1', 'payload')
+  const messages = Array.from({ length: count }, (_, n) => ({ key, value, headers, offset: String(n) }))
+  return {
+    batch: { topic: 'shop.order', partition: 0, messages },
+    resolveOffset: (offset) => void resolved.push(offset),
+    heartbeat,
+    isRunning: () => true,
+    isStale: () => false,
+    resolved,
+  }
+}
+
+describe('a Kafka consumer', () => {
+  test('a client that has given up is started anew, and that is told; one that restarts by itself is left alone', async () => {
+    const { consumer, clients, told } = setUp({ on: () => undefined })
+    await consumer.start()
+    clients[0]?.crash({ payload: { error: new Error('loading'), restart: true } })
+    expect(clients).toHaveLength(1)
+    clients[0]?.crash({ payload: { error: new Error('gone'), restart: false } })
+    await until(() => clients.length === 2 && clients[1]?.isConnected === true)
+    expect(clients[0]?.isConnected).toBe(false)
+    expect(told).toMatchObject([
+      { kind: 'error', during: 'consume', error: { message: 'loading' } },
+      { kind: 'error', during: 'consume', error: { message: 'gone' } },
+    ])
+    await consumer.stop()
+    expect(clients.map(({ isConnected }) => isConnected)).toEqual([false, false])
+  })
+
+  test('does not pass over a message while it can be neither handled nor set aside', async () => {
+    let refusals = 3
+    const kept: string[] = []
+    const { consumer, clients, told } = setUp({
+      on: () => {
+        throw new Error('never')
+      },
+      setAside: async ({ message }) => {
+        refusals -= 1
+        if (refusals >= 0) throw new Error('the topic is gone')
+        kept.push(message.offset)
+      },
+    })
+    await consumer.start()
+    const received = batchOf(2)
+    await clients[0]?.each(received)
+    expect([kept, received.resolved]).toEqual([
+      ['0', '1'],
+      ['0', '1'],
+    ])
+    expect(told.filter(({ kind }) => kind === 'error')).toHaveLength(1)
+    expect(told.filter(({ kind }) => kind === 'dead')).toHaveLength(2)
+  })
+
+  test('gives up a handler whose partition is taken away, and resolves nothing of it', async () => {
+    let beats = 0
+    let aborted = false
+    const { consumer, clients } = setUp({ on: () => undefined })
+    const waiting = createKafkaConsumer({
+      name: 'c',
+      consumer: () => {
+        const client = new FakeClient()
+        clients.push(client)
+        return client
+      },
+      topics: ['shop.order'],
+      events,
+      deadLetters: { setAside: async () => {} },
+      clock,
+      on: {
+        OrderPlaced: (_, { signal }) =>
+          new Promise((_resolve, reject) => {
+            signal.addEventListener('abort', () => {
+              aborted = true
+              reject(new Error('stopped'))
+            })
+          }),
+      },
+    })
+    await waiting.start()
+    const received = batchOf(2, async () => {
+      beats += 1
+      if (beats === 3) throw new Error('the group is rebalancing')
+    })
+    await expect(clients[0]?.each(received)).rejects.toThrow('rebalancing')
+    expect([aborted, received.resolved]).toEqual([true, []])
+    await consumer.stop()
+  })
+
+  test('cannot be started twice, and a start that fails can be tried again', async () => {
+    const { consumer, clients } = setUp({ on: () => undefined })
+    await consumer.start()
+    await expect(consumer.start()).rejects.toMatchObject({ code: 'INVALID_STATE' })
+    await consumer.stop()
+    await consumer.start()
+    expect(clients).toHaveLength(2)
+    await consumer.stop()
+  })
+})
+
+async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await new Promise((resolve) => setImmediate(resolve))
+}

@@ -1,0 +1,64 @@
+import type { OutboxEvent } from '../../src/index.ts'
+import type { KafkaMessage, KafkaProducer, KafkaTopicMessages } from '../../src/kafka/index.ts'
+
+/** An event as the queue hands it over. */
+export function event(changes: Partial<OutboxEvent> = {}): OutboxEvent {
+  return {
+    eventId: '01890a5d-ac96-774b-bcce-b302099a8057',
+    position: '7',
+    stream: 'shop.order',
+    type: 'OrderPlaced',
+    schemaVersion: 2,
+    aggregateType: 'order',
+    aggregateId: 'o-1',
+    orderingKey: 'order:o-1',
+    sequence: 3,
+    payload: { amount: 1 },
+    headers: {},
+    occurredAt: new Date('2026-05-01T10:00:00.000Z'),
+    createdAt: new Date('2026-05-01T10:00:01.000Z'),
+    ...changes,
+  }
+}
+
+/** What a broker says, as kafkajs throws it. */
+export function brokerError(code: number, type: string): Error {
+  return Object.assign(new Error(`the broker says ${type}`), { name: 'KafkaJSProtocolError', type, code })
+}
+
+export const unreachable = (): Error =>
+  Object.assign(new Error('connect ECONNREFUSED'), { name: 'KafkaJSConnectionError', code: 'ECONNREFUSED' })
+
+/** A broker in memory, and all producers that were made for it. */
+export class FakeBroker {
+  readonly written: (KafkaMessage & { readonly topic: string })[] = []
+  readonly requests: number[] = []
+  made = 0
+  open = 0
+  /** Decides what becomes of a request; what it throws is the answer. */
+  answer: (batch: readonly KafkaTopicMessages[]) => void | Promise<void> = () => {}
+  connecting: () => void = () => {}
+
+  readonly producer = (): KafkaProducer => {
+    this.made += 1
+    let isUsed = false
+    return {
+      connect: async () => {
+        this.connecting()
+        this.open += 1
+        isUsed = true
+      },
+      sendBatch: async ({ topicMessages }) => {
+        this.requests.push(topicMessages.reduce((sum, { messages }) => sum + messages.length, 0))
+        await this.answer(topicMessages)
+        for (const { topic, messages } of topicMessages) {
+          this.written.push(...messages.map((message) => ({ ...message, topic })))
+        }
+      },
+      disconnect: async () => {
+        if (isUsed) this.open -= 1
+        isUsed = false
+      },
+    }
+  }
+}

@@ -1,0 +1,276 @@
+import { describe, expect, test } from 'vitest'
+import type { DeliveryOutcome } from '../../src/delivery/delivery.ts'
+import { BatchDispatcher } from '../../src/dispatch/batch-dispatcher.ts'
+import type { TransportSession } from '../../src/dispatch/transport.ts'
+import { InvalidOptionsError, type OutboxEvent } from '../../src/index.ts'
+import { type KafkaProducerOptions, kafka } from '../../src/kafka/index.ts'
+import { systemClock } from '../../src/runtime/clock.ts'
+import { brokerError, event, FakeBroker, unreachable } from './support.ts'
+
+const tooLarge = brokerError(10, 'MESSAGE_TOO_LARGE')
+/** Outages of these tests end at once. */
+const clock = {
+  ...systemClock,
+  sleep: (ms: number, signal?: AbortSignal) => systemClock.sleep(ms > 1_000 ? ms : 0, signal),
+}
+const never = new AbortController().signal
+
+function sessionOf(
+  broker: FakeBroker,
+  options: Partial<KafkaProducerOptions> = {},
+): TransportSession & { readonly told: unknown[] } {
+  const told: unknown[] = []
+  const parts = {
+    subscription: 's',
+    clock,
+    random: () => 0.5,
+    onOutage: (error: unknown) => told.push(error),
+  }
+  const session = kafka({ producer: broker.producer, ...options }).open(parts)
+  return { send: (events, signal) => session.send(events, signal), close: () => session.close(), told }
+}
+
+const numbered = (count: number, changes: (n: number) => Partial<OutboxEvent> = () => ({})): OutboxEvent[] =>
+  Array.from({ length: count }, (_, n) =>
+    event({ aggregateId: `a${n}`, orderingKey: `k${n}`, payload: { n }, ...changes(n) }),
+  )
+const kinds = (outcomes: readonly DeliveryOutcome[]): readonly string[] => outcomes.map(({ kind }) => kind)
+const values = (broker: FakeBroker): readonly string[] => broker.written.map(({ value }) => value)
+
+describe('the transport to Kafka', () => {
+  test('sends a batch as one request, by topic', async () => {
+    const broker = new FakeBroker()
+    const session = sessionOf(broker)
+    expect(kinds(await session.send(numbered(100), never))).toEqual(Array(100).fill('handled'))
+    expect(broker.requests).toEqual([100])
+  })
+
+  test('finds the one record that is refused among many, and sends the others', async () => {
+    const broker = new FakeBroker()
+    broker.answer = (batch) => {
+      if (batch.some(({ messages }) => messages.some(({ value }) => value === '{"n":37}'))) throw tooLarge
+    }
+    const outcomes = await sessionOf(broker).send(numbered(100), never)
+    expect(outcomes.findIndex(({ kind }) => kind === 'failed')).toBe(37)
+    expect(outcomes[37]).toMatchObject({ failure: { code: 'MESSAGE_TOO_LARGE' }, retry: { kind: 'never' } })
+    expect(outcomes.filter(({ kind }) => kind === 'handled')).toHaveLength(99)
+    expect(new Set(values(broker)).size).toBe(99)
+  })
+
+  test('uses no producer again that failed: it may have lost count', async () => {
+    const broker = new FakeBroker()
+    const session = sessionOf(broker)
+    await session.send(numbered(1), never)
+    expect(broker.made).toBe(1)
+    broker.answer = () => {
+      broker.answer = () => {}
+      throw tooLarge
+    }
+    await session.send(numbered(2), never)
+    expect(broker.made).toBe(2)
+    await session.close()
+    expect(broker.open).toBe(0)
+  })
+
+  test('sends nothing of a key behind an event of it that was not sent', async () => {
+    const broker = new FakeBroker()
+    broker.answer = (batch) => {
+      if (batch.some(({ messages }) => messages.some(({ value }) => value === '{"n":2}'))) throw tooLarge
+    }
+    const outcomes = await sessionOf(broker).send(
+      numbered(6, (n) => ({ orderingKey: n % 2 === 0 ? 'even' : 'odd' })),
+      never,
+    )
+    expect(kinds(outcomes)).toEqual(['handled', 'handled', 'failed', 'handled', 'interrupted', 'handled'])
+    expect(values(broker)).not.toContain('{"n":4}')
+  })
+
+  test('asks twice for a topic that nobody knows, and then for none of its other records', async () => {
+    const broker = new FakeBroker()
+    broker.answer = (batch) => {
+      if (batch.some(({ topic }) => topic === 'gone')) throw brokerError(3, 'UNKNOWN_TOPIC_OR_PARTITION')
+    }
+    const topic = ({ payload }: OutboxEvent): string =>
+      (payload as { n: number }).n % 2 === 0 ? 'gone' : 'there'
+    const outcomes = await sessionOf(broker, { topic }).send(numbered(10), never)
+    expect(kinds(outcomes)).toEqual(
+      Array.from({ length: 10 }, (_, n) => (n % 2 === 0 ? 'failed' : 'handled')),
+    )
+    expect(broker.requests).toEqual([10, 5, 5, 5])
+  })
+
+  test('a topic that was only not known yet costs nobody anything', async () => {
+    const broker = new FakeBroker()
+    let asked = 0
+    broker.answer = () => {
+      asked += 1
+      if (asked === 1) throw brokerError(3, 'UNKNOWN_TOPIC_OR_PARTITION')
+    }
+    expect(kinds(await sessionOf(broker).send(numbered(3), never))).toEqual(['handled', 'handled', 'handled'])
+  })
+
+  test('waits while Kafka is down, tells of it once, and goes on by itself', async () => {
+    const broker = new FakeBroker()
+    let tries = 0
+    broker.connecting = () => {
+      tries += 1
+      if (tries <= 5) throw unreachable()
+    }
+    const session = sessionOf(broker)
+    expect(kinds(await session.send(numbered(3), never))).toEqual(['handled', 'handled', 'handled'])
+    expect([tries, broker.made]).toEqual([6, 6])
+    expect(session.told).toEqual([expect.objectContaining({ code: 'BROKER_UNAVAILABLE' })])
+  })
+
+  test('gives up waiting when it is told to, and nothing is spent', async () => {
+    const broker = new FakeBroker()
+    broker.connecting = () => {
+      throw unreachable()
+    }
+    const giveUp = new AbortController()
+    const sending = sessionOf(broker).send(numbered(2), giveUp.signal)
+    giveUp.abort()
+    expect(kinds(await sending)).toEqual(['interrupted', 'interrupted'])
+  })
+
+  test('a request that is not answered in time is sent again by a new producer', async () => {
+    const broker = new FakeBroker()
+    broker.answer = () => {
+      broker.answer = () => {}
+      return new Promise(() => {})
+    }
+    const session = sessionOf(broker, { timeoutMs: 1_050 })
+    expect(kinds(await session.send(numbered(2), never))).toEqual(['handled', 'handled'])
+    expect(broker.made).toBe(2)
+    expect(values(broker)).toEqual(['{"n":0}', '{"n":1}'])
+  })
+
+  test('cuts requests by their bytes', async () => {
+    const broker = new FakeBroker()
+    await sessionOf(broker, { maxRequestBytes: 3_000 }).send(
+      numbered(4, () => ({ payload: 'x'.repeat(1_000) })),
+      never,
+    )
+    expect(broker.requests).toEqual([2, 2])
+  })
+
+  test.each([
+    ['no topic', { topic: { Other: 'other' } }],
+    ['a topic that Kafka cannot have', { topic: () => 'a b' }],
+    ['a function that throws', { topic: () => JSON.parse('{') as string }],
+  ])('an event with %s is refused for good', async (_, options) => {
+    const broker = new FakeBroker()
+    const [outcome] = await sessionOf(broker, options).send([event()], never)
+    expect(outcome).toMatchObject({ kind: 'failed', failure: { code: 'NO_TOPIC' }, retry: { kind: 'never' } })
+    expect(broker.requests).toEqual([])
+  })
+
+  test('a producer that is not idempotent is refused', () => {
+    const broker = new FakeBroker()
+    const producer = () => ({ ...broker.producer(), isIdempotent: () => false })
+    expect(() => sessionOf(broker, { producer })).toThrow(InvalidOptionsError)
+  })
+})
+
+describe('a dispatcher of batches', () => {
+  const delivery = (n: number) => ({
+    event: event({ eventId: `e${n}` }),
+    attempt: 1,
+    maxAttempts: 5,
+    lease: null,
+  })
+
+  test('sends what comes in one turn together, and what comes meanwhile in the next batch', async () => {
+    const batches: number[] = []
+    const answers: (() => void)[] = []
+    const session: TransportSession = {
+      send: (events) => {
+        batches.push(events.length)
+        return new Promise((resolve) => {
+          answers.push(() => resolve(events.map(() => ({ kind: 'handled' }))))
+        })
+      },
+      close: async () => {},
+    }
+    const dispatcher = new BatchDispatcher({ session, clock, batchSize: 4 })
+    const first = [1, 2, 3].map((n) => dispatcher.dispatch(delivery(n) as never))
+    await until(() => batches.length === 1)
+    const second = [4, 5, 6, 7, 8].map((n) => dispatcher.dispatch(delivery(n) as never))
+    expect(dispatcher.running).toBe(8)
+    answers[0]?.()
+    expect(kinds(await Promise.all(first))).toEqual(['handled', 'handled', 'handled'])
+    await until(() => batches.length === 2)
+    answers[1]?.()
+    await until(() => batches.length === 3)
+    answers[2]?.()
+    await Promise.all(second)
+    expect([batches, dispatcher.running]).toEqual([[3, 4, 1], 0])
+  })
+
+  test('interrupts some of a batch that waits, and sends the others again', async () => {
+    const batches: (readonly string[])[] = []
+    const session: TransportSession = {
+      send: async (events, signal) => {
+        batches.push(events.map(({ eventId }) => eventId))
+        if (batches.length > 1) return events.map(() => ({ kind: 'handled' }))
+        await new Promise((resolve) => {
+          signal.addEventListener('abort', resolve)
+        })
+        return events.map(() => ({ kind: 'interrupted' }))
+      },
+      close: async () => {},
+    }
+    const dispatcher = new BatchDispatcher({ session, clock, batchSize: 10 })
+    const given = [1, 2, 3].map(
+      (n) => ({ ...delivery(n), event: event({ eventId: `e${n}`, orderingKey: `k${n}` }) }) as never,
+    )
+    const outcomes = given.map((each) => dispatcher.dispatch(each))
+    await until(() => batches.length === 1)
+    expect(dispatcher.interrupt(new Error('lost'), { which: (each) => each === given[1] })).toBe(1)
+    expect(kinds(await Promise.all(outcomes))).toEqual(['handled', 'interrupted', 'handled'])
+    expect(batches).toEqual([
+      ['e1', 'e2', 'e3'],
+      ['e1', 'e3'],
+    ])
+  })
+
+  test('gives back what is handed over behind an event of its key that was not sent, before that is known', async () => {
+    const sent: string[] = []
+    const session: TransportSession = {
+      send: async (events) => {
+        sent.push(...events.map(({ eventId }) => eventId))
+        return events.map(({ eventId }) =>
+          eventId === 'e2'
+            ? { kind: 'failed', failure: { code: 'C', message: 'm' }, retry: { kind: 'by-policy' } }
+            : { kind: 'handled' },
+        )
+      },
+      close: async () => {},
+    }
+    const dispatcher = new BatchDispatcher({ session, clock, batchSize: 2 })
+    const other = { ...delivery(1), event: event({ eventId: 'e1', orderingKey: 'other' }) }
+    // Whoever is told of the first outcome hands over the next one at once, before it knows of the second.
+    const chained = dispatcher.dispatch(other as never).then(() => dispatcher.dispatch(delivery(4) as never))
+    const outcomes = [2, 3].map((n) => dispatcher.dispatch(delivery(n) as never))
+    expect(kinds(await Promise.all([...outcomes, chained]))).toEqual(['failed', 'interrupted', 'interrupted'])
+    expect(sent).toEqual(['e1', 'e2'])
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(await dispatcher.dispatch(delivery(5) as never)).toEqual({ kind: 'handled' })
+  })
+
+  test('a transport that throws fails the attempts of its batch', async () => {
+    const session: TransportSession = {
+      send: () => Promise.reject(new Error('a bug')),
+      close: async () => {},
+    }
+    const dispatcher = new BatchDispatcher({ session, clock, batchSize: 10 })
+    expect(await dispatcher.dispatch(delivery(1) as never)).toMatchObject({
+      kind: 'failed',
+      failure: { code: 'TRANSPORT_ERROR', message: expect.stringContaining('a bug') },
+    })
+  })
+})
+
+async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await new Promise((resolve) => setImmediate(resolve))
+}
