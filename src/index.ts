@@ -121,6 +121,7 @@ export {
   InvalidOptionsError,
   LeaseLostError,
   NonRetryableError,
+  NoPartitionError,
   NotFoundError,
   NotInTransactionError,
   RetryLaterError,

@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
 import type { NewEvent } from '../../../src/event/event.ts'
 import { type QuotedSchema, quoteSchema } from '../../../src/store/postgres/identifiers.ts'
-import { migrateUp } from '../../../src/store/postgres/migrate.ts'
 import type { Transaction } from '../../../src/store/transaction.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
+import { installTables } from '../../support/install-tables.ts'
 
 /** A migrated schema of its own, named by its plain name in `schema` and ready for SQL in `quoted`. */
 export interface OutboxDatabase extends TestDatabase {
@@ -15,7 +15,7 @@ export async function createOutboxDatabase(options?: {
   readonly connections?: number
 }): Promise<OutboxDatabase> {
   const database = await createTestDatabase(options)
-  await migrateUp(database.pool, { schema: database.schema })
+  await installTables(database.pool, database.schema)
   return { ...database, quoted: quoteSchema(database.schema) }
 }
 

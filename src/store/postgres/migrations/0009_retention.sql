@@ -194,7 +194,7 @@ create function {schema}.outbox_removable(event_ids uuid[], done_before timestam
       union all
       select d.id from member m
         join {schema}.outbox_delivery d on d.id = m.id
-       where (d.status <> 'DONE' and not {schema}.outbox_is_buried(d))
+       where (d.status <> 'DONE' and not {schema}.outbox_is_buried(d.status, d.subscription_id, d.event_id))
           or coalesce(d.processed_at, d.updated_at) >= done_before
     )
     select coalesce(array_agg(m.event_id order by m.id), '{}') from member m
