@@ -424,6 +424,267 @@ begin
 end
   $commitpost$;
 
+-- == dropped ======================================================================================
+
+-- What was found about a period before anybody has to wait: which of its events stay. One for each run.
+create table {schema}.outbox_period_survey (
+  run_id      bigint      primary key,
+  -- The rest and the periods up to this day are looked at together.
+  end_day     integer     not null,
+  -- False: more stays than can be moved while others wait, or the lock was not to be had. The run goes row by row.
+  may_drop    boolean     not null,
+  -- What was published since is not in the survey, and who registered since may want all of it.
+  snapshot    pg_snapshot not null,
+  registered  bigint      not null,
+  events      bigint      not null,
+  kept        uuid[]      not null,
+  -- Where deliveries stay: of events that do, of events of later periods, and of none.
+  positions   bigint[]    not null,
+  tries       integer     not null default 0
+);
+
+-- Up to which day a run may drop: to the end of the oldest period, where that lies before its cutoff. Null where there is
+-- nothing to drop. The rest alone only where it is worth it.
+create function {schema}.outbox_droppable_day(cutoff timestamptz) returns integer
+  language plpgsql stable set search_path = pg_catalog, pg_temp set enable_seqscan = off
+  as $commitpost$
+declare
+  day integer;
+  rest_until integer := (select p.rest_until from {schema}.outbox_partitioning p where p.state = 'partitioned');
+begin
+  if rest_until is null or {schema}.outbox_start_of(rest_until) > cutoff then
+    return null;
+  end if;
+  select p.end_day into day from {schema}.outbox_period p order by p.first_day limit 1;
+  if {schema}.outbox_start_of(day) <= cutoff then
+    return day;
+  end if;
+  perform 1 from {schema}.outbox_event e
+    where e.event_id < {schema}.outbox_id_at({schema}.outbox_start_of(rest_until)) offset 10000 limit 1;
+  return case when found then rest_until end;
+end
+  $commitpost$;
+
+-- Which events before a day somebody may still need, by the rules of outbox_removable and of the run; null where they are
+-- more than 10,000. An amended event and the one it stands in for are left to the run itself. What a run moves to an
+-- archive stays until it has done so: a period is dropped once it is empty.
+create function {schema}.outbox_survivors(run {schema}.outbox_retention_run, end_day integer) returns uuid[]
+  language plpgsql stable set search_path = pg_catalog, pg_temp set work_mem = '64MB' set jit = off
+  as $commitpost$
+declare
+  most integer := 10001;
+  last_id uuid := {schema}.outbox_id_at({schema}.outbox_start_of(end_day));
+  last_position bigint := {schema}.outbox_first_position(end_day);
+  needed bigint[];
+  named uuid[];
+  survivors uuid[];
+  unlike text[] := array(select jsonb_array_elements_text(run.settings -> 'streamUnlike'));
+begin
+  needed := array(select d.id from {schema}.outbox_delivery d
+                   where d.id < last_position and run.archive_id is null
+                     and (d.status <> 'DONE' and not {schema}.outbox_is_buried(d.status, d.subscription_id, d.event_id)
+                          or coalesce(d.processed_at, d.updated_at) >= run.cutoff)
+                   limit most);
+  named := array(select u.event_id from {schema}.outbox_unmatched u
+                  where u.event_id < last_id and u.reported_at is null limit most)
+        || array(select l.event_id from {schema}.outbox_dead_letter l
+                  where l.event_id < last_id and not l.resolved limit most)
+        || array(select v.event_id from {schema}.outbox_amendment a
+                  cross join lateral (values (a.event_id), (a.amended_from)) v(event_id) where v.event_id < last_id limit most);
+  survivors := array(
+    select e.event_id from {schema}.outbox_event e
+     where e.event_id < last_id
+       and (run.archive_id is not null
+            or e.id >= last_position
+            or e.created_at >= run.cutoff
+            or not e.stream like (run.settings ->> 'streamLike')
+            or e.stream like any (unlike)
+            or (run.settings -> 'mask' <> 'null' and not run.settings -> 'mask' ? e.event_type)
+            or e.id in (select unnest(needed))
+            or e.event_id in (select unnest(named))
+            or ((run.settings ->> 'requireExport')::boolean
+                and not {schema}.outbox_is_exported(e.stream, e.id, e.event_id)))
+     limit most);
+  return case when greatest(cardinality(needed), cardinality(named), cardinality(survivors)) < most then survivors end;
+end
+  $commitpost$;
+
+-- The positions before a day whose deliveries stay, with those of the events that do; null where they are too many to be
+-- moved while everybody waits.
+create function {schema}.outbox_staying_positions(kept uuid[], end_day integer) returns bigint[]
+  language plpgsql stable set search_path = pg_catalog, pg_temp set work_mem = '64MB' set jit = off
+  as $commitpost$
+declare
+  most integer := 100001;
+  last_id uuid := {schema}.outbox_id_at({schema}.outbox_start_of(end_day));
+  positions bigint[];
+begin
+  positions := array(
+    select d.id from {schema}.outbox_delivery d
+      left join {schema}.outbox_event e on e.event_id = d.event_id and e.event_id < last_id
+     where d.id < {schema}.outbox_first_position(end_day) and (e.event_id is null or e.event_id in (select unnest(kept)))
+     limit most);
+  return case when cardinality(positions) < most then array(select distinct p from unnest(positions) p) end;
+end
+  $commitpost$;
+
+-- Looks whether a run can drop a period, without a lock and without a transaction id until the end: this may take a while,
+-- and nothing waits for it. Cheap where there is nothing to drop.
+create function {schema}.outbox_survey_period(run_id bigint) returns void
+  language plpgsql security definer set search_path = pg_catalog, pg_temp
+  as $commitpost$
+declare
+  run {schema}.outbox_retention_run;
+  survey {schema}.outbox_period_survey;
+begin
+  select * into run from {schema}.outbox_retention_run r
+   where r.id = outbox_survey_period.run_id and r.finished_at is null and r.last_position = 0;
+  survey.run_id := run.id;
+  survey.end_day := {schema}.outbox_droppable_day(run.cutoff);
+  if survey.end_day is null
+     or exists (select 1 from {schema}.outbox_period_survey s where s.run_id = run.id)
+     or not pg_try_advisory_xact_lock(hashtextextended('commitpost survey ' || {schema:literal}, 0))
+     or exists (select 1 from {schema}.outbox_subscription s where s.state = 'joining') then
+    return;
+  end if;
+  -- First who registered last and what has been published, then what is there: so nothing falls between the two.
+  survey.registered := (select r.last_value from {schema}.outbox_registry_xid r);
+  survey.snapshot := pg_current_snapshot();
+  survey.kept := {schema}.outbox_survivors(run, survey.end_day);
+  if survey.kept is not null then
+    survey.positions := {schema}.outbox_staying_positions(survey.kept, survey.end_day);
+    survey.events := (select count(*) from {schema}.outbox_event e
+                       where e.event_id < {schema}.outbox_id_at({schema}.outbox_start_of(survey.end_day)));
+  end if;
+  survey.may_drop := survey.positions is not null
+    and (select count(*) from (
+           select 1 from {schema}.outbox_unmatched u
+            where u.event_id < {schema}.outbox_id_at({schema}.outbox_start_of(survey.end_day)) limit 10001) u) <= 10000;
+  insert into {schema}.outbox_period_survey (run_id, end_day, may_drop, snapshot, registered, events, kept, positions)
+    values (run.id, survey.end_day, survey.may_drop, survey.snapshot, survey.registered, coalesce(survey.events, 0),
+            coalesce(survey.kept, '{}'), coalesce(survey.positions, '{}'))
+    on conflict do nothing;
+end
+  $commitpost$;
+
+-- Copies rows of a table to the one that is to be its rest.
+create function {schema}.outbox_move_to_rest(table_name text, condition text, ids anyarray, day integer) returns void
+  language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off
+  as $commitpost$
+declare
+  columns text := (select string_agg(quote_ident(a.attname), ', ' order by a.attnum) from pg_attribute a
+                    where a.attrelid = {schema}.outbox_relation(table_name)::regclass and a.attnum > 0
+                      and not a.attisdropped and a.attgenerated = '');
+begin
+  execute format('insert into %s (%s) select %s from %s t where t.%s and t.%I < %s',
+    {schema}.outbox_relation(table_name || '_rest_next'), columns, columns, {schema}.outbox_relation(table_name),
+    condition, case table_name when 'outbox_event' then 'event_id' else 'id' end, {schema}.outbox_bound(table_name, day))
+    using ids;
+end
+  $commitpost$;
+
+-- Puts the next rest in the place of the present one and of the periods up to that day.
+create function {schema}.outbox_exchange_rest(table_name text, day integer) returns void
+  language plpgsql set search_path = pg_catalog, pg_temp
+  as $commitpost$
+declare
+  whole text := {schema}.outbox_relation(table_name);
+  gone text;
+begin
+  for gone in
+    select table_name || '_rest'
+    union all
+    select table_name || '_' || to_char({schema}.outbox_start_of(p.first_day) at time zone 'UTC', 'YYYYMMDD')
+      from {schema}.outbox_period p where p.end_day <= day
+  loop
+    execute format('alter table %s detach partition %s', whole, {schema}.outbox_relation(gone));
+    execute format('drop table %s', {schema}.outbox_relation(gone));
+  end loop;
+  execute format('alter table %s rename to %I', {schema}.outbox_relation(table_name || '_rest_next'), table_name || '_rest');
+  perform {schema}.outbox_dress_partition(table_name, table_name || '_rest');
+  execute format('alter table %s attach partition %s for values from (minvalue) to (%s)', whole,
+    {schema}.outbox_relation(table_name || '_rest'), {schema}.outbox_bound(table_name, day));
+end
+  $commitpost$;
+
+-- Drops what was surveyed. The caller has the lock of the registry, and nobody joins. What is kept of events is copied
+-- before anybody has to wait: they never change. Then, with everybody shut out, what was published since the survey, and
+-- the deliveries as they are now. Returns how many events are gone.
+create function {schema}.outbox_drop_period(survey {schema}.outbox_period_survey) returns bigint
+  language plpgsql set search_path = pg_catalog, pg_temp
+  as $commitpost$
+declare
+  table_name text;
+  late uuid[];
+  late_positions bigint[];
+begin
+  foreach table_name in array array['outbox_event', 'outbox_delivery'] loop
+    execute format('create table %s (like %s including all excluding identity excluding indexes)',
+      {schema}.outbox_relation(table_name || '_rest_next'), {schema}.outbox_relation(table_name));
+  end loop;
+  perform {schema}.outbox_move_to_rest('outbox_event', 'event_id = any ($1)', survey.kept, survey.end_day);
+  lock table {schema}.outbox_event, {schema}.outbox_delivery in access exclusive mode;
+  select array_agg(e.event_id), array_agg(e.id) into late, late_positions from {schema}.outbox_event e
+   where e.xid >= pg_snapshot_xmin(survey.snapshot) and not pg_visible_in_snapshot(e.xid, survey.snapshot)
+     and (e.event_id < {schema}.outbox_id_at({schema}.outbox_start_of(survey.end_day))
+          or e.id < {schema}.outbox_first_position(survey.end_day));
+  -- One that was published during the survey may have been seen by it.
+  late := array(select l from unnest(late) l except select k from unnest(survey.kept) k);
+  perform {schema}.outbox_move_to_rest('outbox_event', 'event_id = any ($1)', late, survey.end_day);
+  perform {schema}.outbox_move_to_rest('outbox_delivery', 'id = any ($1)', survey.positions || late_positions,
+    survey.end_day);
+  delete from {schema}.outbox_unmatched u
+   where u.event_id < {schema}.outbox_id_at({schema}.outbox_start_of(survey.end_day))
+     and u.event_id not in (select unnest(survey.kept || late));
+  perform {schema}.outbox_exchange_rest('outbox_event', survey.end_day);
+  perform {schema}.outbox_exchange_rest('outbox_delivery', survey.end_day);
+  delete from {schema}.outbox_period p where p.end_day <= survey.end_day;
+  update {schema}.outbox_partitioning set rest_until = survey.end_day, changed_at = clock_timestamp();
+  return survey.events - cardinality(survey.kept);
+end
+  $commitpost$;
+
+-- Before a run goes by rows, it drops whole periods, one at a step. Null where there are none (left).
+create function {schema}.outbox_drop_next_period(run {schema}.outbox_retention_run, out dropped bigint, out until timestamptz)
+  language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '200ms'
+  as $commitpost$
+declare
+  survey {schema}.outbox_period_survey;
+begin
+  select * into survey from {schema}.outbox_period_survey s where s.run_id = run.id for update;
+  if not found then
+    perform {schema}.outbox_survey_period(run.id);
+    select * into survey from {schema}.outbox_period_survey s where s.run_id = run.id for update;
+    if not found then
+      dropped := case when {schema}.outbox_droppable_day(run.cutoff) is not null then -1 end;
+      return;
+    end if;
+  end if;
+  if not survey.may_drop then
+    return;
+  end if;
+  dropped := -1;
+  -- Whoever has registered since may have taken what was seen to be done with: it is looked at again. So is it where
+  -- another run has dropped it.
+  if survey.registered is distinct from (select r.last_value from {schema}.outbox_registry_xid r)
+     or survey.end_day is distinct from {schema}.outbox_droppable_day(run.cutoff) then
+    delete from {schema}.outbox_period_survey s where s.run_id = run.id;
+    return;
+  end if;
+  if not {schema}.outbox_try_lock_partitions() then
+    return;
+  end if;
+  begin
+    dropped := {schema}.outbox_drop_period(survey);
+    until := {schema}.outbox_start_of(survey.end_day);
+    delete from {schema}.outbox_period_survey s where s.run_id = run.id;
+  exception when lock_not_available or deadlock_detected then
+    dropped := -1;
+    update {schema}.outbox_period_survey s set tries = s.tries + 1, may_drop = s.tries < 30 where s.run_id = run.id;
+  end;
+end
+  $commitpost$;
+
 -- == who may call what ============================================================================
 
 -- As in 0002: functions are open to everybody unless that is taken back.
@@ -435,5 +696,10 @@ revoke all on function
   {schema}.outbox_refuse_unpartitionable(), {schema}.outbox_refuse_later_than(integer),
   {schema}.outbox_prepare_partitions(integer), {schema}.outbox_validate_partitions(text),
   {schema}.outbox_grants_on(regclass), {schema}.outbox_views_of(regclass), {schema}.outbox_parts_of(regclass),
-  {schema}.outbox_put_above(text, integer), {schema}.outbox_take_identity(), {schema}.outbox_convert_to_partitions()
+  {schema}.outbox_put_above(text, integer), {schema}.outbox_take_identity(), {schema}.outbox_convert_to_partitions(),
+  {schema}.outbox_droppable_day(timestamptz), {schema}.outbox_survivors({schema}.outbox_retention_run, integer),
+  {schema}.outbox_staying_positions(uuid[], integer), {schema}.outbox_survey_period(bigint),
+  {schema}.outbox_move_to_rest(text, text, anyarray, integer), {schema}.outbox_exchange_rest(text, integer),
+  {schema}.outbox_drop_period({schema}.outbox_period_survey),
+  {schema}.outbox_drop_next_period({schema}.outbox_retention_run)
   from public;

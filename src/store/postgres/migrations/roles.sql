@@ -27,7 +27,8 @@ revoke all on
   {schema}.outbox_redrive_item, {schema}.outbox_migration, {schema}.outbox_alarm, {schema}.outbox_monitor,
   {schema}.outbox_scope, {schema}.outbox_operator_log_head, {schema}.outbox_stand_in, {schema}.outbox_lease,
   {schema}.outbox_in_hand, {schema}.outbox_export, {schema}.outbox_export_head, {schema}.outbox_archive,
-  {schema}.outbox_archived, {schema}.outbox_retention_run, {schema}.outbox_partitioning, {schema}.outbox_period
+  {schema}.outbox_archived, {schema}.outbox_retention_run, {schema}.outbox_partitioning, {schema}.outbox_period,
+  {schema}.outbox_period_survey
   from public, {publisher}, {worker}, {operator}, {viewer};
 revoke all on sequence
   {schema}.outbox_event_id_seq, {schema}.outbox_registry_xid, {schema}.outbox_lease_token
@@ -85,7 +86,12 @@ revoke all on function
   {schema}.outbox_refuse_unpartitionable(), {schema}.outbox_refuse_later_than(integer),
   {schema}.outbox_prepare_partitions(integer), {schema}.outbox_validate_partitions(text),
   {schema}.outbox_grants_on(regclass), {schema}.outbox_views_of(regclass), {schema}.outbox_parts_of(regclass),
-  {schema}.outbox_put_above(text, integer), {schema}.outbox_take_identity(), {schema}.outbox_convert_to_partitions()
+  {schema}.outbox_put_above(text, integer), {schema}.outbox_take_identity(), {schema}.outbox_convert_to_partitions(),
+  {schema}.outbox_droppable_day(timestamptz), {schema}.outbox_survivors({schema}.outbox_retention_run, integer),
+  {schema}.outbox_staying_positions(uuid[], integer), {schema}.outbox_survey_period(bigint),
+  {schema}.outbox_move_to_rest(text, text, anyarray, integer), {schema}.outbox_exchange_rest(text, integer),
+  {schema}.outbox_drop_period({schema}.outbox_period_survey),
+  {schema}.outbox_drop_next_period({schema}.outbox_retention_run)
   from public, {publisher}, {worker}, {operator}, {viewer};
 
 grant usage on schema {schema} to {publisher}, {worker}, {operator}, {viewer};
@@ -149,7 +155,7 @@ grant execute on function
   to {worker};
 
 -- Makes partitions ahead, and can do nothing else to them.
-grant execute on function {schema}.outbox_tend_partitions() to {worker}, {operator};
+grant execute on function {schema}.outbox_tend_partitions(), {schema}.outbox_survey_period(bigint) to {worker}, {operator};
 
 -- == viewer: reads ================================================================================
 
@@ -160,7 +166,8 @@ grant select on
   {schema}.outbox_redrive_item, {schema}.outbox_migration, {schema}.outbox_alarm, {schema}.outbox_monitor,
   {schema}.outbox_scope, {schema}.outbox_operator_log_head, {schema}.outbox_stand_in, {schema}.outbox_lease,
   {schema}.outbox_in_hand, {schema}.outbox_export, {schema}.outbox_export_head, {schema}.outbox_archive,
-  {schema}.outbox_archived, {schema}.outbox_retention_run, {schema}.outbox_partitioning, {schema}.outbox_period
+  {schema}.outbox_archived, {schema}.outbox_retention_run, {schema}.outbox_partitioning, {schema}.outbox_period,
+  {schema}.outbox_period_survey
   to {viewer}, {operator};
 grant execute on function
   {schema}.outbox_matches(text[], text[], text, text),
