@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { ClaimedDelivery } from '../../src/delivery/delivery.ts'
 import { beat, claim, DONE, join, settled } from '../store/contract/helpers.ts'
 import { explain, mostRowsRead, mostRowsScanned, type PlanNode } from './plan.ts'
-import { createOwnDatabase, hazard, publishMany } from './support.ts'
+import { createOwnDatabase, hazard, lapse, publishMany } from './support.ts'
 
 const BACKLOG = 10_000
 const IN_HAND = 100
@@ -45,5 +45,24 @@ describe('a heartbeat for what is in hand', () => {
     await beat(store, sub, 'w', taken)
     const plan = await explain(await h.connect('explain'), pool.lastSent(/alive as/))
     expect(mostRowsRead(plan)).toBeLessThanOrEqual(IN_HAND * 3)
+  })
+})
+
+describe('a recovery of what lapsed', () => {
+  test('reads it and nothing else, of several subscriptions too', async () => {
+    await using h = await hazard(createOwnDatabase)
+    const { store, pool } = h.worker('w')
+    const subs = [await join(store, { name: 'one' }), await join(store, { name: 'two' })]
+    await publishMany(h, BACKLOG, 'n')
+    const vanish = async (): Promise<void> => {
+      for (const sub of subs) await claim(store, sub, 'w', IN_HAND)
+      await lapse(h.db, 'w')
+    }
+    await vanish()
+    await store.recover(subs.map(({ id }) => id))
+    await vanish()
+    const plan = await explain(await h.connect('explain'), pool.lastSent(/remaining as/))
+    expect(plan['Actual Rows']).toBe(IN_HAND * subs.length)
+    expect(mostRowsScanned(plan)).toBeLessThanOrEqual(IN_HAND * subs.length)
   })
 })

@@ -85,7 +85,7 @@ describe('a heartbeat and a settle of one worker at the same time', () => {
     const { rowCount } = await h.db.pool.query(
       `update outbox_delivery set status = 'DONE', processed_at = now(), locked_by = null, locked_until = null,
               lease_token = null
-        where ctid = any (array(select ctid from outbox_delivery where lease_token = $1 for update skip locked))`,
+        where id = any (array(select id from outbox_delivery where lease_token = $1 for update skip locked))`,
       [delivery?.lease.token],
     )
     await beating.query('commit')

@@ -43,7 +43,7 @@ describe('an owner of a lane that stops while another takes it over', () => {
     s.zombie.pool.rewrite = (text) =>
       text.replace(
         'where not (select',
-        'where (select r.tid is not null from pg_advisory_xact_lock(7)) and not (select',
+        'where (select r.id is not null from pg_advisory_xact_lock(7)) and not (select',
       )
     const claiming = claimLanes(s.zombie.store, s.sub, 'w1', s.lanes)
     await h.untilBlocked('zombie')

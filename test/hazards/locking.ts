@@ -2,7 +2,29 @@ import type { Hazard } from './support.ts'
 
 /** Statements as they would be if they waited for the rows that they try to lock. */
 export const waitingForLocks = (text: string): string =>
-  text.replaceAll(/where d\.ctid = r\.tid([^]*?)for update skip locked/g, 'where d.ctid = r.tid$1for update')
+  text.replaceAll(/where d\.id = r\.id([^]*?)for update skip locked/g, 'where d.id = r.id$1for update')
+
+/** A place in statements where they wait, having seen what they see, and before they lock any of it. */
+export interface Gate {
+  /** Statements that wait after this condition. */
+  after(condition: string): (text: string) => string
+  open(): Promise<unknown>
+}
+
+/** A gate that is shut. */
+export async function shutGate(h: Hazard): Promise<Gate> {
+  const keeper = await h.connect('gate')
+  const lock = `hashtext('${h.db.schema}')`
+  await keeper.query(`select pg_advisory_lock(${lock})`)
+  return {
+    after: (condition) => (text) =>
+      text.replaceAll(
+        condition,
+        `${condition} and (select pg_advisory_xact_lock_shared(${lock})) is not null`,
+      ),
+    open: () => keeper.query(`select pg_advisory_unlock(${lock})`),
+  }
+}
 
 /** A person looks at deliveries in psql, with a lock. */
 export async function lock(

@@ -11,10 +11,6 @@ export const claimVariants: readonly Variant[] = [
     caught: ['duplicate'],
     async play(trial) {
       trial.rewrite(/for update skip locked/, '')
-      trial.rewrite(
-        /where d\.ctid = any \((\(select rows from due\).*)\)$/,
-        `where d.event_id in (select x.event_id from ${trial.h.db.quoted}.outbox_delivery x where x.ctid = any ($1))`,
-      )
       const [w1, w2] = [trial.actor('w1'), trial.actor('w2')]
       await trial.subscribe()
       await trial.publish('a')

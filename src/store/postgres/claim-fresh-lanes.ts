@@ -9,8 +9,8 @@ import type { LowWaterBound } from './low-water.ts'
 
 // Where nothing of these lanes is held and the subscription is not being widened, no key waits for anything: its events
 // may be taken as they stand. NOWAIT, because a row that somebody has locked may not be passed by later ones of its key,
-// and not be waited for either. Nor may one that was changed since this statement began: the lock follows it to a version
-// that the update does not see, so nothing is taken then.
+// and not be waited for either. Nor may one that was changed since this statement began: the lock follows it, and so does
+// the update, which goes by key. By ctid it would not find the version that is locked.
 const claimFreshLanesSql = (schema: QuotedSchema): string => `
   with open as materialized (
     select s.id, case when s.generation = $7 then $6::bigint else 0 end as low_water, s.served_to
@@ -31,38 +31,32 @@ const claimFreshLanesSql = (schema: QuotedSchema): string => `
   ),
   fresh as materialized (
     select array(
-      select r.tid from mine m
+      select r.id from mine m
        cross join lateral (
-         select d.ctid as tid from ${schema}.outbox_delivery d
+         select d.id from ${schema}.outbox_delivery d
           where d.subscription_id = $1 and d.lane = m.lane and d.fresh
             and ${FRESH_POSITION} >= (select low_water from open)
           order by ${FRESH_POSITION}
           limit $3
             for update nowait) r
        where not (select something from held)
-       limit $3) as rows
-  ),
-  whole as materialized (
-    select cardinality(f.rows) = (
-             select count(*) from ${schema}.outbox_delivery d where d.ctid = any (f.rows::tid[])) as is_seen
-      from fresh f
+       limit $3) as ids
   ),
   claimed as (
     update ${schema}.outbox_delivery d
        set status = 'PROCESSING', attempt_count = d.attempt_count + 1, last_attempt_at = (select since from lease),
            updated_at = (select since from lease), locked_by = $2, locked_until = ${LEASE_OF_LANES},
            lease_token = (select token from lease)
-     where d.ctid = any ((select rows from fresh)::tid[]) and (select is_seen from whole)
+     where d.id = any ((select ids from fresh)::bigint[]) and d.subscription_id = $1
     returning ${RETURNING_CLAIMED}, false as was_held
   ),${recordLease(schema, RECORD_OF_LANES)}
   ${selectClaimed(schema)}
   union all
-  select null where (select something from held) or not (select is_seen from whole)`
+  select null where (select something from held)`
 
 /**
  * Takes deliveries of owned lanes of which none is held: the usual case, and two thirds of the work of `claimLanes`.
- * @returns null where something is held or was changed meanwhile, or the subscription is being widened. Then nothing was
- * taken.
+ * @returns null where something is held or the subscription is being widened. Then nothing was taken.
  * @throws the driver's error with SQLSTATE 55P03 where somebody has locked a row. Then nothing was taken either.
  */
 export async function claimFreshLanes(

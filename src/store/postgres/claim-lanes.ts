@@ -14,13 +14,13 @@ import type { LowWaterBound } from './low-water.ts'
 // index.
 // A row of a key that an earlier look found locked ($10) is neither blocked nor free to be taken, but null.
 const dueRows = (schema: QuotedSchema): string => `
-    select s.tid, s.version, s.id, s.key,
+    select s.version, s.id, s.key,
            case when s.key = any ($10::text[]) then null else
            coalesce(bool_or(s.waits) over (partition by s.key, s.due_at order by s.id), false) end as blocked
       from (
         select row_number() over () as n, r.* from mine m
          cross join lateral (
-           select d.ctid as tid, d.xmin as version, d.id, d.ordering_key as key, d.next_retry_at as due_at,
+           select d.xmin as version, d.id, d.ordering_key as key, d.next_retry_at as due_at,
                   (select h.status = 'DEAD' or h.suspect or h.next_retry_at <> d.next_retry_at
                      from ${schema}.outbox_delivery h
                     where h.subscription_id = $1 and h.lane = d.lane and h.ordering_key = d.ordering_key and h.held
@@ -41,7 +41,7 @@ const dueRows = (schema: QuotedSchema): string => `
 const freshRows = (schema: QuotedSchema): string => `
     select r.* from mine m
      cross join lateral (
-       select d.ctid as tid, d.xmin as version, d.id, d.ordering_key as key,
+       select d.xmin as version, d.id, d.ordering_key as key,
               case when d.ordering_key = any ($10::text[]) then null else
               (select h.id from ${schema}.outbox_delivery h
                 where h.subscription_id = $1 and h.lane = d.lane and h.ordering_key = d.ordering_key and h.held
@@ -61,23 +61,23 @@ const freshRows = (schema: QuotedSchema): string => `
 
 // Retries have their share first, then new events, then retries again if there is room left.
 const wantedRows = `
-    select tid, version, id, key, true as was_held, false as blocked from due_first
+    select version, id, key, true as was_held, false as blocked from due_first
     union all
-    (select tid, version, id, key, false, false from fresh where not blocked
+    (select version, id, key, false, false from fresh where not blocked
       limit greatest($3 - (select count(*) from due_first), 0))
     union all
-    (select tid, version, id, key, true, false from due where not blocked
+    (select version, id, key, true, false from due where not blocked
      offset (select count(*) from due_first)
       limit greatest($3 - (select count(*) from due_first) - (select count(*) from fresh where not blocked), 0))
     union all
-    select tid, version, id, key, true, true from due where blocked
+    select version, id, key, true, true from due where blocked
     union all
-    select tid, version, id, key, false, true from fresh where blocked`
+    select version, id, key, false, true from fresh where blocked`
 
 // While the lanes are locked nothing is waited for: a person who holds one row must not stop the heartbeat, and with it
 // all else. Nothing later of its key may pass a row that could not be locked.
 const takenRows = `
-       select t.tid from tried t
+       select t.id from tried t
         where t.got and not t.blocked
           and ((select bool_and(got) from tried)
                or (select s.id from tried s
@@ -106,11 +106,11 @@ const claimLanesSql = (schema: QuotedSchema): string => `
   due as materialized (${dueRows(schema)}),
   due_first as materialized (select * from due where not blocked limit $9),
   fresh as materialized (${freshRows(schema)}),
-  tried as materialized (${tryLock(schema, `(${wantedRows})`)}),
+  tried as materialized (${tryLock(schema, `(${wantedRows})`, '$1')}),
   parked as (
     update ${schema}.outbox_delivery d
        set held = true, next_retry_at = 'infinity', updated_at = clock_timestamp()
-     where d.ctid = any (array(select tid from tried where got and blocked))
+     where d.id = any (array(select id from tried where got and blocked)) and d.subscription_id = $1
     returning 1
   ),
   updated as (
@@ -119,7 +119,7 @@ const claimLanesSql = (schema: QuotedSchema): string => `
            last_attempt_at = (select since from lease), updated_at = (select since from lease), locked_by = $2,
            locked_until = ${LEASE_OF_LANES},
            lease_token = (select token from lease)
-     where d.ctid = any (array(${takenRows}))
+     where d.id = any (array(${takenRows})) and d.subscription_id = $1
     returning ${RETURNING_CLAIMED}
   ),
   claimed as (

@@ -2,7 +2,7 @@ import type { LaneDelivery, SuspectClaimRequest } from '../queue-store.ts'
 import { type PgPool, rawQuery, withClient } from './client.ts'
 import { RETURNING_CLAIMED, selectClaimed, toDeliveries } from './event-row.ts'
 import { type QuotedSchema, sequenceName } from './identifiers.ts'
-import { ownedLanes, RECORD_OF_LANES } from './lane-sql.ts'
+import { LEASE_OF_LANES, ownedLanes, RECORD_OF_LANES } from './lane-sql.ts'
 import { recordLease } from './lease-sql.ts'
 
 // Suspects that are due and, on an ordered subscription, in an owned lane with nothing of their key before them, neither
@@ -32,7 +32,7 @@ const claimSuspectsSql = (schema: QuotedSchema): string => `
   ),
   pick as materialized (
     select array(
-      select d.ctid from ${schema}.outbox_delivery d
+      select d.id from ${schema}.outbox_delivery d
        where d.subscription_id = $1 and d.lane = any (array(select lane from mine)) and d.held
          and d.suspect and d.next_retry_at <= (select clock_timestamp())
          and (d.ordering_key is null or
@@ -43,16 +43,16 @@ const claimSuspectsSql = (schema: QuotedSchema): string => `
               and d.ordering_key not in (select key from busy)))
        order by d.id
        limit $6
-         for update skip locked) as rows
+         for update skip locked) as ids
   ),
   updated as (
     update ${schema}.outbox_delivery d
        set status = 'PROCESSING', held = false, suspect = false, next_retry_at = null,
            attempt_count = d.attempt_count + 1,
            last_attempt_at = clock_timestamp(), updated_at = clock_timestamp(), locked_by = $2,
-           locked_until = (select m.until from mine m where m.lane = d.lane),
+           locked_until = ${LEASE_OF_LANES},
            lease_token = (select token from lease)
-     where d.ctid = any ((select rows from pick)::tid[])
+     where d.id = any ((select ids from pick)::bigint[]) and d.subscription_id = $1
     returning ${RETURNING_CLAIMED}
   ),
   claimed as (

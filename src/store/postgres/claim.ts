@@ -9,17 +9,19 @@ import type { LowWaterBound } from './low-water.ts'
 
 const dueRows = (schema: QuotedSchema, limit: string, also = ''): string => `
     select array(
-      select d.ctid from ${schema}.outbox_delivery d
+      select d.id from ${schema}.outbox_delivery d
        where d.subscription_id = (select id from open) and d.lane = 0 and d.held
          and not d.suspect and d.next_retry_at <= (select clock_timestamp())${also}
        order by d.next_retry_at, d.id
        limit ${limit}
-         for update skip locked) as rows`
+         for update skip locked) as ids`
 
 // Walks outbox_delivery_due for retries and outbox_delivery_fresh, from the low-water bound, for new events; retries
 // have their share first, and then whatever new events leave free.
-// Rows are found and locked first and then updated by their ctid: an UPDATE with a join or a sub-select with LIMIT may
-// update more rows than it locked, and leaves the planner a join order to get wrong.
+// Rows are found and locked first and then updated by their key: an UPDATE with a join or a sub-select with LIMIT may
+// update more rows than it locked, and leaves the planner a join order to get wrong. By key and not by ctid, which two
+// partitions may both have. A row that was changed since the statement began is locked, and asked again, as it is now,
+// and the UPDATE follows it there.
 const claimSql = (schema: QuotedSchema): string => `
   with open as materialized (
     select s.id, case when s.generation = $6 then $5::bigint else 0 end as low_water
@@ -33,19 +35,19 @@ const claimSql = (schema: QuotedSchema): string => `
   due as materialized (${dueRows(schema, '$7')}),
   fresh as materialized (
     select array(
-      select d.ctid from ${schema}.outbox_delivery d
+      select d.id from ${schema}.outbox_delivery d
        where d.subscription_id = (select id from open) and d.lane = 0 and d.fresh
          and ${FRESH_POSITION} >= (select low_water from open)
        order by ${FRESH_POSITION}
-       limit greatest($3 - cardinality((select rows from due)), 0)
-         for update skip locked) as rows
+       limit greatest($3 - cardinality((select ids from due)), 0)
+         for update skip locked) as ids
   ),
   more as materialized (${dueRows(
     schema,
-    `case when cardinality((select rows from due)) < $7 then 0
-            else greatest($3 - $7 - cardinality((select rows from fresh)), 0) end`,
+    `case when cardinality((select ids from due)) < $7 then 0
+            else greatest($3 - $7 - cardinality((select ids from fresh)), 0) end`,
     `
-         and not d.ctid = any ((select rows from due)::tid[])`,
+         and d.id <> all ((select ids from due)::bigint[])`,
   )}
   ),
   claimed as (
@@ -53,7 +55,8 @@ const claimSql = (schema: QuotedSchema): string => `
        set status = 'PROCESSING', held = false, next_retry_at = null, attempt_count = d.attempt_count + 1,
            last_attempt_at = (select since from lease), updated_at = (select since from lease), locked_by = $2,
            locked_until = (select until from lease), lease_token = (select token from lease)
-     where d.ctid = any ((select rows from due) || (select rows from fresh) || (select rows from more))
+     where d.id = any ((select ids from due) || (select ids from fresh) || (select ids from more))
+       and d.subscription_id = $1
     returning ${RETURNING_CLAIMED}, false as was_held
   ),${recordLease(schema, { until: '(select until from lease)', lanes: `'{0}'` })}
   ${selectClaimed(schema)}`

@@ -2,7 +2,7 @@ import type { ClaimedDelivery } from '../../delivery/delivery.ts'
 import type { HeartbeatReport, HeartbeatRequest } from '../queue-store.ts'
 import { type PgPool, rawQuery, withClient } from './client.ts'
 import type { QuotedSchema } from './identifiers.ts'
-import { tryLock } from './lane-sql.ts'
+import { GOT, IS_GOT, tryLock } from './lane-sql.ts'
 import type { LeaseBook } from './lease-book.ts'
 
 // Lanes are locked by number, as claims do, and before all else: from then on nobody can take them.
@@ -60,21 +60,22 @@ const heartbeatSql = (schema: QuotedSchema): string => `
     returning 1
   ),${extendedLanes(schema)}
   held as materialized (
-    select d.tid, d.version, w.subscription_id, w.id, w.token, w.unsettled
+    select d.version, w.subscription_id, w.id, w.token, w.unsettled
       from moment m
      cross join unnest($9::int[], $10::smallint[], $11::bigint[], $12::bigint[], $13::int[])
                   as w(subscription_id, lane, id, token, unsettled)
      cross join lateral (
-       select d.ctid as tid, d.xmin as version from ${schema}.outbox_delivery d
+       select d.xmin as version from ${schema}.outbox_delivery d
         where d.subscription_id = w.subscription_id and d.lane = w.lane and d.id = w.id and d.lease_token = w.token
           and d.locked_until > m.now
         offset 0) d
   ),
-  tried as materialized (${tryLock(schema, 'held')}),
+  tried as materialized (${tryLock(schema, 'held', 'r.subscription_id')}),
   extended as (
     update ${schema}.outbox_delivery d
        set locked_until = (select until from moment), updated_at = (select now from moment)
-     where d.ctid = any (array(select tid from tried where got))
+      from ${GOT}
+     where ${IS_GOT}
     returning 1
   ),${extendedClaims(schema)}
   select 'lane', subscription_id::text, lane::text from lanes

@@ -30,13 +30,30 @@ export const ownedLanes = (
      order by w.turn`
 
 /**
- * Tries to lock the rows of a CTE with `tid` and `version` (their ctid and xmin), waiting for nobody. Adds `got`: false
- * for a row that somebody else has locked, and for one that has changed since this statement began.
+ * Tries to lock the rows of a CTE `r` with `id` and `version` (their xmin), waiting for nobody. Adds `got`: false for a
+ * row that somebody else has locked, and for one that has changed since this statement began: the lock follows such a row
+ * by its key, and finds another version. What is got is therefore as it was seen, and an UPDATE by key follows nothing.
+ * `subscription` is the SQL expression of whose rows they are.
  */
-export const tryLock = (schema: QuotedSchema, rows: string): string => `
-    select r.*, l.tid is not null as got
+export const tryLock = (
+  schema: QuotedSchema,
+  rows: string,
+  subscription: '$1' | 'r.subscription_id',
+): string => `
+    select r.*, l.id is not null as got
       from ${rows} r
       left join lateral (
-        select d.ctid as tid from ${schema}.outbox_delivery d
-         where d.ctid = r.tid and d.xmin = r.version
+        select d.id from ${schema}.outbox_delivery d
+         where d.id = r.id and d.subscription_id = ${subscription} and d.xmin = r.version
            for update skip locked) l on true`
+
+/**
+ * Of a CTE `tried`, with `id` and `subscription_id`: the rows that are `got`, as a table `g` to be joined to the rows `d` of
+ * an UPDATE by `IS_GOT`. One row for each subscription with all its positions, and conditions that no join can hash or sort
+ * by: each subscription's rows are looked up by primary key.
+ */
+export const GOT = `(select t.subscription_id, array_agg(t.id) as ids from tried t where t.got
+              group by t.subscription_id) g`
+
+/** Whether a row `d` is one of `GOT`. */
+export const IS_GOT = 'd.id = any (g.ids) and d.subscription_id = any (array[g.subscription_id])'

@@ -31,11 +31,11 @@ const unknownRows = (schema: QuotedSchema): string => `
 // Nobody ran them, so the attempt goes back, and as what they came: as suspects or not. now(), so that events of a key
 // that come back together are due at one instant, see claim-lanes.ts.
 const returnUnknownSql = (schema: QuotedSchema): string => `
-  with tried as materialized (${tryLock(schema, `(select h.tid, h.version from ${unknownRows(schema)})`)})
+  with tried as materialized (${tryLock(schema, `(select h.id, h.version from ${unknownRows(schema)})`, '$1')})
   update ${schema}.outbox_delivery d
      set status = 'PENDING', held = true, suspect = $4, next_retry_at = now(), attempt_count = d.attempt_count - 1,
          locked_by = null, locked_until = null, lease_token = null, updated_at = clock_timestamp()
-   where d.ctid = any (array(select tid from tried where got))`
+   where d.id = any (array(select id from tried where got)) and d.subscription_id = $1`
 
 // What somebody has locked cannot be returned, and nothing later of its key may run before it is.
 const leftSql = (schema: QuotedSchema): string => `

@@ -3,7 +3,7 @@ import { type PgClient, type RawRow, rawQuery } from './client.ts'
 import { appendHistory, insertDeadLetters } from './dead-letter-sql.ts'
 import { EVENT_COLUMNS, toEvent } from './event-row.ts'
 import type { QuotedSchema } from './identifiers.ts'
-import { tryLock } from './lane-sql.ts'
+import { GOT, IS_GOT, tryLock } from './lane-sql.ts'
 
 /** The error code of a delivery whose workers died while they ran it alone. */
 const CRASHED = 'CRASHED'
@@ -21,15 +21,15 @@ const returnSql = (schema: QuotedSchema, { leases, isMeant, afterwards }: Which)
      where l.subscription_id = any ($1::int[]) and ${leases}
   ),
   in_hand as materialized (
-    select l.subscription_id, l.token, d.tid, d.version, ${isMeant} as is_meant
+    select l.subscription_id, l.token, d.id, d.version, ${isMeant} as is_meant
       from leases l
      cross join lateral unnest(l.positions) as p(id)
      cross join lateral (
-       select d.ctid as tid, d.xmin as version, d.lane, d.locked_until from ${schema}.outbox_delivery d
+       select d.id, d.xmin as version, d.lane, d.locked_until from ${schema}.outbox_delivery d
         where d.id = p.id and d.subscription_id = l.subscription_id and d.lease_token = l.token
        offset 0) d
   ),
-  tried as materialized (${tryLock(schema, '(select * from in_hand where is_meant)')}),
+  tried as materialized (${tryLock(schema, '(select * from in_hand where is_meant)', 'r.subscription_id')}),
   changed as (
     update ${schema}.outbox_delivery d
        set status = case when d.suspect and d.attempt_count >= d.max_attempts then 'DEAD' else 'PENDING' end,
@@ -51,7 +51,8 @@ const returnSql = (schema: QuotedSchema, { leases, isMeant, afterwards }: Which)
                'durationMs', extract(epoch from clock_timestamp() - d.last_attempt_at) * 1000,
                'code', '${CRASHED}', 'message', 'the worker vanished')`)} end,
            locked_by = null, locked_until = null, lease_token = null, updated_at = clock_timestamp()
-     where d.ctid = any (array(select tid from tried where got))
+      from ${GOT}
+     where ${IS_GOT}
     returning d.*
   ),
   letters as (${insertDeadLetters(schema)}
@@ -85,7 +86,7 @@ const lapsed = (schema: QuotedSchema): Which => ({
   isMeant: 'd.locked_until < clock_timestamp()',
   afterwards: `,
   remaining as materialized (
-    select h.token from in_hand h where not exists (select from tried t where t.tid = h.tid and t.got)
+    select h.token from in_hand h where not exists (select from tried t where t.token = h.token and t.id = h.id and t.got)
   ),
   ended as (
     delete from ${schema}.outbox_lease l using leases e

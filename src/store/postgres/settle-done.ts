@@ -33,13 +33,13 @@ const settleDoneSql = (schema: QuotedSchema): string => `
 // Row by row, past those that are locked. It costs more than the plain UPDATE, so it is for when that has waited.
 const settleFreeSql = (schema: QuotedSchema): string => `
   with leased as materialized (
-    select d.ctid as tid, d.xmin as version, d.id from ${schema}.outbox_delivery d where ${leased}
+    select d.xmin as version, d.id from ${schema}.outbox_delivery d where ${leased}
   ),
-  tried as materialized (${tryLock(schema, 'leased')}),
+  tried as materialized (${tryLock(schema, 'leased', '$1')}),
   changed as (
     update ${schema}.outbox_delivery d
        set ${done}
-     where d.ctid = any (array(select tid from tried where got))
+     where d.id = any (array(select id from tried where got)) and d.subscription_id = $1
     returning d.id
   )
   select id, false from changed

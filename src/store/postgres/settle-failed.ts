@@ -17,14 +17,14 @@ const settleFailedSql = (schema: QuotedSchema): string => `
       completed boolean, suspect boolean)
   ),
   leased as materialized (
-    select d.ctid as tid, d.xmin as version, i.*
+    select d.version, i.*
       from input i
      cross join lateral (
-       select d.ctid, d.xmin from ${schema}.outbox_delivery d
+       select d.xmin as version from ${schema}.outbox_delivery d
         where d.id = i.id and d.subscription_id = $1 and d.lease_token = i.token
        offset 0) d
   ),
-  tried as materialized (${tryLock(schema, 'leased')}),
+  tried as materialized (${tryLock(schema, 'leased', '$1')}),
   changed as (
     update ${schema}.outbox_delivery d
        set status = case i.kind when 'dead' then 'DEAD' else 'PENDING' end,
@@ -40,7 +40,7 @@ const settleFailedSql = (schema: QuotedSchema): string => `
                'durationMs', i.duration_ms, 'code', i.code, 'message', i.message)`)} end,
            locked_by = null, locked_until = null, lease_token = null, updated_at = clock_timestamp()
       from tried i, ${schema}.outbox_subscription s
-     where s.id = $1 and d.ctid = any (array(select tid from tried where got))
+     where s.id = $1 and d.id = any (array(select id from tried where got)) and d.subscription_id = $1
        and d.lease_token = i.token and d.id = i.id
     returning d.*
   ),

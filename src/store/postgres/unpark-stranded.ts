@@ -10,7 +10,7 @@ const unparkStrandedSql = (schema: QuotedSchema): string => `
       select l.lane from ${schema}.outbox_lane l
        where l.subscription_id = $1 and l.lane >= $2::smallint order by l.lane) l
      cross join lateral (
-       select d.ctid as tid, d.lane, d.id,
+       select d.lane, d.id,
               (select h.id from ${schema}.outbox_delivery h
                 where h.subscription_id = $1 and h.lane = d.lane and h.ordering_key = d.ordering_key and h.held
                   and h.id < d.id
@@ -25,10 +25,10 @@ const unparkStrandedSql = (schema: QuotedSchema): string => `
   freed as (
     update ${schema}.outbox_delivery d
        set next_retry_at = now(), updated_at = clock_timestamp()
-     where d.ctid = any (array(
-       select f.ctid from ${schema}.outbox_delivery f
-        where f.ctid = any (array(select tid from page where stranded)) and f.status = 'PENDING'
-          and f.next_retry_at = 'infinity'
+     where d.subscription_id = $1 and d.id = any (array(
+       select f.id from ${schema}.outbox_delivery f
+        where f.id = any (array(select id from page where stranded)) and f.subscription_id = $1
+          and f.status = 'PENDING' and f.next_retry_at = 'infinity'
           for update skip locked))
   )
   select lane, id, count(*) over () from page order by lane desc, id desc limit 1`

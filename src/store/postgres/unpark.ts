@@ -16,9 +16,9 @@ const headsSql = (schema: QuotedSchema): string => `
    where h.status = 'PENDING' and (h.due_at = 'infinity' or h.due_at <= clock_timestamp())`
 
 const firstSql = (schema: QuotedSchema): string => `
-  select r.tid from heads k
+  select r.id from heads k
    cross join lateral (
-     select d.ctid as tid, d.status, d.next_retry_at as due_at, row_number() over (order by d.id) as n
+     select d.id, d.status, d.next_retry_at as due_at, row_number() over (order by d.id) as n
        from ${schema}.outbox_delivery d
       where d.subscription_id = $1 and d.lane = k.lane and d.ordering_key = k.key and d.held
       order by d.id
@@ -36,9 +36,9 @@ const unparkSql = (schema: QuotedSchema): string => `
        set next_retry_at = k.due_at, updated_at = clock_timestamp()
       from heads k
      where k.lane = d.lane and k.key = d.ordering_key
-       and d.ctid = any (array(
-         select f.ctid from ${schema}.outbox_delivery f
-          where f.ctid = any (array(select tid from first)) and f.status = 'PENDING' and f.next_retry_at = 'infinity'
+       and d.subscription_id = $1 and d.id = any (array(
+         select f.id from ${schema}.outbox_delivery f
+          where f.id = any (array(select id from first)) and f.subscription_id = $1 and f.status = 'PENDING' and f.next_retry_at = 'infinity'
             for update skip locked))
     returning k.key
   )

@@ -200,7 +200,7 @@ create view {schema}.outbox_in_hand as
    cross join lateral unnest(l.positions) as p(id)
    cross join lateral (
      select d.lane, d.id, d.event_id, d.ordering_key, d.status, d.suspect, d.locked_by, d.locked_until, d.created_at,
-            d.ctid as tid, d.xmin as version
+            d.xmin as version
        from {schema}.outbox_delivery d
       where d.id = p.id and d.subscription_id = l.subscription_id and d.lease_token = l.token
      offset 0) d;

@@ -309,8 +309,8 @@ begin
    where d.subscription_id = letter.subscription_id and d.lane = letter.lane and d.id = letter.position
      and d.status = 'DEAD' and d.held;
   update {schema}.outbox_delivery d set next_retry_at = now(), updated_at = clock_timestamp()
-   where d.ctid = any (array(
-     select p.ctid from {schema}.outbox_delivery p
+   where d.subscription_id = letter.subscription_id and d.id = any (array(
+     select p.id from {schema}.outbox_delivery p
       where p.subscription_id = letter.subscription_id and p.lane = letter.lane
         and p.ordering_key = letter.ordering_key and p.held and p.status = 'PENDING' and p.next_retry_at = 'infinity'
       order by p.id

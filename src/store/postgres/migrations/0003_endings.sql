@@ -66,15 +66,15 @@ begin
              else 'Its subscription was retired while worker ' || d.locked_by
                || ' had it in hand: it may or may not have been handled.' end,
            updated_at = clock_timestamp()
-     where d.ctid = any (array(
-       select f.ctid from {schema}.outbox_delivery f
-        where f.ctid = any (
-            array(select d.ctid from {schema}.outbox_delivery d where d.subscription_id = retired.id and d.fresh)
-            || array(select d.ctid from {schema}.outbox_delivery d
+     where d.subscription_id = retired.id and d.id = any (array(
+       select f.id from {schema}.outbox_delivery f
+        where f.subscription_id = retired.id and f.id = any (
+            array(select d.id from {schema}.outbox_delivery d where d.subscription_id = retired.id and d.fresh)
+            || array(select d.id from {schema}.outbox_delivery d
                       where d.subscription_id = retired.id and d.held and not d.suspect and d.next_retry_at is not null)
-            || array(select d.ctid from {schema}.outbox_delivery d
+            || array(select d.id from {schema}.outbox_delivery d
                       where d.subscription_id = retired.id and d.held and d.suspect)
-            || array(select h.tid from {schema}.outbox_in_hand h where h.subscription_id = retired.id))
+            || array(select h.id from {schema}.outbox_in_hand h where h.subscription_id = retired.id))
           and f.status in ('PENDING', 'PROCESSING')
           for update skip locked))
     returning d.*

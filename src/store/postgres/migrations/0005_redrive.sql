@@ -72,30 +72,30 @@ create function {schema}.outbox_move_waiting(
   returns integer language plpgsql set search_path = pg_catalog, pg_temp
   as $commitpost$
 declare
-  held_rows tid[];
-  fresh_rows tid[];
+  held_ids bigint[];
+  fresh_ids bigint[];
   moved integer;
 begin
-  held_rows := array(
-    select d.ctid from {schema}.outbox_delivery d
+  held_ids := array(
+    select d.id from {schema}.outbox_delivery d
      where d.subscription_id = moving.id and d.lane = key_lane and d.ordering_key = key and d.held
        and d.status = 'PENDING'
      order by d.id
      limit most
        for update skip locked);
-  fresh_rows := array(
-    select d.ctid from {schema}.outbox_delivery d
+  fresh_ids := array(
+    select d.id from {schema}.outbox_delivery d
      where d.subscription_id = moving.id and d.lane = key_lane and d.fresh
        and d.ordering_key = key
      order by d.id + 0
-     limit most - cardinality(held_rows)
+     limit most - cardinality(held_ids)
        for update skip locked);
   with changed as (
     update {schema}.outbox_delivery d
        set status = 'DEAD', held = false, suspect = false, next_retry_at = null, last_error_code = 'MOVED_ASIDE',
            last_error_message = 'Not delivered: its ordering key was blocked and was moved aside.',
            updated_at = clock_timestamp()
-     where d.ctid = any (held_rows || fresh_rows)
+     where d.subscription_id = moving.id and d.id = any (held_ids || fresh_ids)
     returning d.*
   )
   insert into {schema}.outbox_dead_letter (subscription, subscription_id, lane, position, event_id, stream, event_type,

@@ -515,16 +515,16 @@ begin
                    for update skip locked);
   locked := array(select e.id from {schema}.outbox_event e where e.event_id = any (removable) and e.event_id <> all (free));
   with had as (
-    select e.id, d.ctid as row from {schema}.outbox_event e
+    select e.id, d.subscription_id from {schema}.outbox_event e
       join {schema}.outbox_delivery d on d.id = e.id
      where e.event_id = any (free)
   ),
   taken as (
-    select d.ctid as row from {schema}.outbox_delivery d where d.ctid = any (array(select h.row from had h))
+    select d.id, d.subscription_id from {schema}.outbox_delivery d where d.id = any (array(select h.id from had h))
        for update skip locked
   )
   select locked || coalesce(array_agg(h.id), '{}') into locked from had h
-   where h.row <> all (array(select t.row from taken t));
+   where (h.id, h.subscription_id) not in (select t.id, t.subscription_id from taken t);
   return array(select e.event_id from {schema}.outbox_event e
                 where e.event_id = any (free) and e.id <> all (locked) order by e.id);
 end
