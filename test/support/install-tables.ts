@@ -1,4 +1,6 @@
+import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
+import { systemIds } from '../../src/runtime/ids.ts'
 import { migrateUp } from '../../src/store/postgres/migrate.ts'
 import { partitionTables } from '../../src/store/postgres/partition-tables.ts'
 
@@ -9,4 +11,9 @@ const isPartitioned = process.env['COMMITPOST_TEST_TABLES'] === 'partitioned'
 export async function installTables(pool: pg.Pool, schema: string): Promise<void> {
   await migrateUp(pool, { schema })
   if (isPartitioned) await partitionTables(pool, { schema })
+}
+
+/** An id of the kind that the layout takes: any UUID, or one that says its time. */
+export function eventIdForLayout(): string {
+  return isPartitioned ? systemIds.eventId() : randomUUID()
 }

@@ -431,6 +431,8 @@ create table {schema}.outbox_period_survey (
   run_id      bigint      primary key,
   -- The rest and the periods up to this day are looked at together.
   end_day     integer     not null,
+  -- Where the rest ended then: another run may have moved it since.
+  rest_until  integer     not null,
   -- False: more stays than can be moved while others wait, or the lock was not to be had. The run goes row by row.
   may_drop    boolean     not null,
   -- What was published since is not in the survey, and who registered since may want all of it.
@@ -443,25 +445,27 @@ create table {schema}.outbox_period_survey (
   tries       integer     not null default 0
 );
 
--- Up to which day a run may drop: to the end of the oldest period, where that lies before its cutoff. Null where there is
--- nothing to drop. The rest alone only where it is worth it.
-create function {schema}.outbox_droppable_day(cutoff timestamptz) returns integer
+-- Up to which days a run may drop, best first: all periods that end before its cutoff, or the oldest alone. The rest alone
+-- only where it is worth it. Empty where there is nothing to drop.
+create function {schema}.outbox_droppable_days(cutoff timestamptz) returns integer[]
   language plpgsql stable set search_path = pg_catalog, pg_temp set enable_seqscan = off
   as $commitpost$
 declare
-  day integer;
+  oldest integer;
+  newest integer;
   rest_until integer := (select p.rest_until from {schema}.outbox_partitioning p where p.state = 'partitioned');
 begin
   if rest_until is null or {schema}.outbox_start_of(rest_until) > cutoff then
-    return null;
+    return '{}';
   end if;
-  select p.end_day into day from {schema}.outbox_period p order by p.first_day limit 1;
-  if {schema}.outbox_start_of(day) <= cutoff then
-    return day;
+  select min(p.end_day), max(p.end_day) into oldest, newest from {schema}.outbox_period p
+   where {schema}.outbox_start_of(p.end_day) <= cutoff;
+  if oldest is not null then
+    return case oldest when newest then array[oldest] else array[newest, oldest] end;
   end if;
   perform 1 from {schema}.outbox_event e
     where e.event_id < {schema}.outbox_id_at({schema}.outbox_start_of(rest_until)) offset 10000 limit 1;
-  return case when found then rest_until end;
+  return case when found then array[rest_until] else '{}' end;
 end
   $commitpost$;
 
@@ -528,7 +532,39 @@ begin
 end
   $commitpost$;
 
--- Looks whether a run can drop a period, without a lock and without a transaction id until the end: this may take a while,
+-- What stays of all that is before a day, with may_drop saying whether that is little enough.
+create function {schema}.outbox_survey_until(run {schema}.outbox_retention_run, day integer)
+  returns {schema}.outbox_period_survey
+  language plpgsql stable set search_path = pg_catalog, pg_temp
+  as $commitpost$
+declare
+  survey {schema}.outbox_period_survey;
+  last_id uuid := {schema}.outbox_id_at({schema}.outbox_start_of(day));
+begin
+  survey.run_id := run.id;
+  survey.end_day := day;
+  survey.rest_until := (select p.rest_until from {schema}.outbox_partitioning p);
+  survey.tries := 0;
+  -- First who registered last and what has been published, then what is there: so nothing falls between the two.
+  survey.registered := (select r.last_value from {schema}.outbox_registry_xid r);
+  survey.snapshot := pg_current_snapshot();
+  survey.kept := {schema}.outbox_survivors(run, day);
+  if survey.kept is not null then
+    survey.positions := {schema}.outbox_staying_positions(survey.kept, day);
+    survey.events := (select count(*) from {schema}.outbox_event e where e.event_id < last_id);
+  end if;
+  survey.may_drop := survey.positions is not null and (select count(*) from (
+    select 1 from {schema}.outbox_unmatched u where u.event_id < last_id limit 10001) u) <= 10000;
+  if not survey.may_drop then
+    survey.events := 0;
+    survey.kept := '{}';
+    survey.positions := '{}';
+  end if;
+  return survey;
+end
+  $commitpost$;
+
+-- Looks whether a run can drop periods, without a lock and without a transaction id until the end: this may take a while,
 -- and nothing waits for it. Cheap where there is nothing to drop.
 create function {schema}.outbox_survey_period(run_id bigint) returns void
   language plpgsql security definer set search_path = pg_catalog, pg_temp
@@ -536,34 +572,24 @@ create function {schema}.outbox_survey_period(run_id bigint) returns void
 declare
   run {schema}.outbox_retention_run;
   survey {schema}.outbox_period_survey;
+  day integer;
 begin
   select * into run from {schema}.outbox_retention_run r
    where r.id = outbox_survey_period.run_id and r.finished_at is null and r.last_position = 0;
-  survey.run_id := run.id;
-  survey.end_day := {schema}.outbox_droppable_day(run.cutoff);
-  if survey.end_day is null
+  if not found or cardinality({schema}.outbox_droppable_days(run.cutoff)) = 0
      or exists (select 1 from {schema}.outbox_period_survey s where s.run_id = run.id)
      or not pg_try_advisory_xact_lock(hashtextextended('commitpost survey ' || {schema:literal}, 0))
      or exists (select 1 from {schema}.outbox_subscription s where s.state = 'joining') then
     return;
   end if;
-  -- First who registered last and what has been published, then what is there: so nothing falls between the two.
-  survey.registered := (select r.last_value from {schema}.outbox_registry_xid r);
-  survey.snapshot := pg_current_snapshot();
-  survey.kept := {schema}.outbox_survivors(run, survey.end_day);
-  if survey.kept is not null then
-    survey.positions := {schema}.outbox_staying_positions(survey.kept, survey.end_day);
-    survey.events := (select count(*) from {schema}.outbox_event e
-                       where e.event_id < {schema}.outbox_id_at({schema}.outbox_start_of(survey.end_day)));
-  end if;
-  survey.may_drop := survey.positions is not null
-    and (select count(*) from (
-           select 1 from {schema}.outbox_unmatched u
-            where u.event_id < {schema}.outbox_id_at({schema}.outbox_start_of(survey.end_day)) limit 10001) u) <= 10000;
-  insert into {schema}.outbox_period_survey (run_id, end_day, may_drop, snapshot, registered, events, kept, positions)
-    values (run.id, survey.end_day, survey.may_drop, survey.snapshot, survey.registered, coalesce(survey.events, 0),
-            coalesce(survey.kept, '{}'), coalesce(survey.positions, '{}'))
-    on conflict do nothing;
+  foreach day in array {schema}.outbox_droppable_days(run.cutoff) loop
+    survey := {schema}.outbox_survey_until(run, day);
+    exit when survey.may_drop;
+  end loop;
+  -- Of runs that are over none is needed.
+  delete from {schema}.outbox_period_survey s
+   where not exists (select 1 from {schema}.outbox_retention_run r where r.id = s.run_id and r.finished_at is null);
+  insert into {schema}.outbox_period_survey select survey.* on conflict do nothing;
 end
   $commitpost$;
 
@@ -656,7 +682,7 @@ begin
     perform {schema}.outbox_survey_period(run.id);
     select * into survey from {schema}.outbox_period_survey s where s.run_id = run.id for update;
     if not found then
-      dropped := case when {schema}.outbox_droppable_day(run.cutoff) is not null then -1 end;
+      dropped := case when cardinality({schema}.outbox_droppable_days(run.cutoff)) > 0 then -1 end;
       return;
     end if;
   end if;
@@ -667,7 +693,7 @@ begin
   -- Whoever has registered since may have taken what was seen to be done with: it is looked at again. So is it where
   -- another run has dropped it.
   if survey.registered is distinct from (select r.last_value from {schema}.outbox_registry_xid r)
-     or survey.end_day is distinct from {schema}.outbox_droppable_day(run.cutoff) then
+     or survey.rest_until is distinct from (select p.rest_until from {schema}.outbox_partitioning p) then
     delete from {schema}.outbox_period_survey s where s.run_id = run.id;
     return;
   end if;
@@ -697,8 +723,9 @@ revoke all on function
   {schema}.outbox_prepare_partitions(integer), {schema}.outbox_validate_partitions(text),
   {schema}.outbox_grants_on(regclass), {schema}.outbox_views_of(regclass), {schema}.outbox_parts_of(regclass),
   {schema}.outbox_put_above(text, integer), {schema}.outbox_take_identity(), {schema}.outbox_convert_to_partitions(),
-  {schema}.outbox_droppable_day(timestamptz), {schema}.outbox_survivors({schema}.outbox_retention_run, integer),
+  {schema}.outbox_droppable_days(timestamptz), {schema}.outbox_survivors({schema}.outbox_retention_run, integer),
   {schema}.outbox_staying_positions(uuid[], integer), {schema}.outbox_survey_period(bigint),
+  {schema}.outbox_survey_until({schema}.outbox_retention_run, integer),
   {schema}.outbox_move_to_rest(text, text, anyarray, integer), {schema}.outbox_exchange_rest(text, integer),
   {schema}.outbox_drop_period({schema}.outbox_period_survey),
   {schema}.outbox_drop_next_period({schema}.outbox_retention_run)

@@ -87,8 +87,9 @@ revoke all on function
   {schema}.outbox_prepare_partitions(integer), {schema}.outbox_validate_partitions(text),
   {schema}.outbox_grants_on(regclass), {schema}.outbox_views_of(regclass), {schema}.outbox_parts_of(regclass),
   {schema}.outbox_put_above(text, integer), {schema}.outbox_take_identity(), {schema}.outbox_convert_to_partitions(),
-  {schema}.outbox_droppable_day(timestamptz), {schema}.outbox_survivors({schema}.outbox_retention_run, integer),
+  {schema}.outbox_droppable_days(timestamptz), {schema}.outbox_survivors({schema}.outbox_retention_run, integer),
   {schema}.outbox_staying_positions(uuid[], integer), {schema}.outbox_survey_period(bigint),
+  {schema}.outbox_survey_until({schema}.outbox_retention_run, integer),
   {schema}.outbox_move_to_rest(text, text, anyarray, integer), {schema}.outbox_exchange_rest(text, integer),
   {schema}.outbox_drop_period({schema}.outbox_period_survey),
   {schema}.outbox_drop_next_period({schema}.outbox_retention_run)
