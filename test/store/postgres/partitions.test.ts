@@ -8,6 +8,7 @@ import { insertEvents } from '../../../src/store/postgres/insert-events.ts'
 import { partitionSql } from '../../../src/store/postgres/partition-steps.ts'
 import { partitionTables } from '../../../src/store/postgres/partition-tables.ts'
 import { PostgresWorkerStore } from '../../../src/store/postgres/worker-store.ts'
+import { eventually } from '../../support/program.ts'
 import { claim, DONE, join, settled } from '../contract/helpers.ts'
 import {
   column,
@@ -41,7 +42,7 @@ const insert = (client: pg.Pool | pg.PoolClient, eventId = systemIds.eventId()) 
 const kinds = (): Promise<string[]> =>
   column(
     db.pool,
-    `select c.relname || ' ' || c.relkind from pg_class c
+    `select c.relname || ' ' || c.relkind::text from pg_class c
       where c.relnamespace = $1::regnamespace and c.relname in ('outbox_event', 'outbox_delivery') order by 1`,
     [db.schema],
   )
@@ -180,6 +181,36 @@ describe('tables that are full', () => {
     expect(await refusal(insert(db.pool, randomUUID()))).toBe(null)
   })
 
+  test('are read through while everybody goes on', async () => {
+    await insert(db.pool)
+    await db.pool.query('select outbox_prepare_partitions(1)')
+    const reading = await db.pool.connect()
+    await reading.query('begin')
+    await reading.query(
+      `select outbox_validate_partitions('outbox_event'), outbox_validate_partitions('outbox_delivery')`,
+    )
+    await insert(db.pool)
+    await reading.query('commit')
+    reading.release()
+    expect((await convert()).converted).toBe(true)
+    expect(await one(db.pool, 'select count(*)::int from outbox_event')).toBe(2)
+  })
+
+  test('wait for whoever uses them, and others do not wait for that', async () => {
+    await insert(db.pool)
+    const user = await db.pool.connect()
+    await user.query('begin')
+    await user.query('select count(*) from outbox_event')
+    const converting = convert()
+    const waits = `select count(*)::int from pg_locks where not granted and relation = 'outbox_event'::regclass`
+    await eventually('it waits for the lock', async () => (await one<number>(db.pool, waits)) > 0)
+    await insert(db.pool)
+    expect(await kinds()).toEqual(PLAIN)
+    await user.query('commit')
+    user.release()
+    expect((await converting).converted).toBe(true)
+  })
+
   test('are converted by the printed statements too', async () => {
     await insert(db.pool)
     for (const statement of partitionSql({ schema: db.schema, everyDays: 2 }).split('\n')) {
@@ -215,7 +246,7 @@ describe('partitioned tables', () => {
   test('refuse whoever names a partition, where no deliveries would be made', async () => {
     await convert()
     const sql = `insert into outbox_event_rest (event_id, id, stream, event_type, aggregate_type, aggregate_id, payload)
-                 values ('00000000-0000-7000-8000-000000000000', 1, 's', 't', 'a', '1', '{}')`
+                 overriding system value values ('00000000-0000-7000-8000-000000000000', 1, 's', 't', 'a', '1', '{}')`
     expect(await refusal(db.pool.query(sql))).toBe('55000')
     expect(await refusal(db.pool.query('truncate outbox_delivery_rest'))).toBe('55000')
     expect(await refusal(db.pool.query('update outbox_event set stream = stream'))).toBe('55000')
