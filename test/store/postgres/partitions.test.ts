@@ -221,6 +221,30 @@ describe('tables that are full', () => {
 })
 
 describe('partitioned tables', () => {
+  test('become plain again with all that they had', async () => {
+    const definitions = () =>
+      column(
+        db.pool,
+        `select indexdef from pg_indexes where schemaname = $1
+         union all select concat_ws(' ', c.relname, c.relkind, c.reloptions, c.relacl) from pg_class c
+                    where c.relnamespace = $1::regnamespace
+         union all select pg_get_triggerdef(t.oid) from pg_trigger t join pg_class c on c.oid = t.tgrelid
+                    where c.relnamespace = $1::regnamespace and not t.tgisinternal
+         union all select concat_ws(' ', table_name, column_name, column_default, is_nullable, is_identity, generation_expression)
+                     from information_schema.columns where table_schema = $1 order by 1`,
+        [db.schema],
+      )
+    const before = await definitions()
+    await insert(db.pool)
+    await convert()
+    await insert(db.pool)
+    expect(await one(db.pool, 'select outbox_unpartition()')).toBe(true)
+    await insert(db.pool)
+    expect(await definitions()).toEqual(before)
+    expect(await column(db.pool, 'select id::int from outbox_event order by id')).toEqual([1, 2, 3])
+    expect((await convert()).converted).toBe(true)
+  })
+
   test('refuse an id that has no partition, with an error that says what to do', async () => {
     await convert()
     const eventId = 'f0000000-0000-4000-8000-000000000000'

@@ -55,23 +55,31 @@ begin
 end
   $commitpost$;
 
--- What a partition has of its own and CREATE TABLE ... LIKE does not bring.
-create function {schema}.outbox_dress_partition(table_name text, partition_name text) returns void
+-- What CREATE TABLE ... LIKE does not bring: see 0001.
+create function {schema}.outbox_set_storage(table_name text, relation_name text) returns void
   language plpgsql set search_path = pg_catalog, pg_temp
   as $commitpost$
 declare
-  partition text := {schema}.outbox_relation(partition_name);
+  relation text := {schema}.outbox_relation(relation_name);
 begin
-  execute format('create trigger %I before insert or update or delete or truncate on %s
-    for each statement execute function %s()', 'outbox_partition_closed', partition,
-    {schema}.outbox_relation('outbox_refuse_partition'));
   if table_name = 'outbox_delivery' then
     execute format('alter table %s set (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.05,
-      autovacuum_vacuum_threshold = 2000)', partition);
-    execute format('alter table %s alter column ordering_key set (n_distinct = -0.5)', partition);
+      autovacuum_vacuum_threshold = 2000)', relation);
+    execute format('alter table %s alter column ordering_key set (n_distinct = -0.5)', relation);
   end if;
-  execute format('alter table %s owner to %s', partition, (
+  execute format('alter table %s owner to %s', relation, (
     select c.relowner::regrole from pg_class c where c.oid = {schema}.outbox_relation(table_name)::regclass));
+end
+  $commitpost$;
+
+create function {schema}.outbox_dress_partition(table_name text, partition_name text) returns void
+  language plpgsql set search_path = pg_catalog, pg_temp
+  as $commitpost$
+begin
+  perform {schema}.outbox_set_storage(table_name, partition_name);
+  execute format('create trigger %I before insert or update or delete or truncate on %s
+    for each statement execute function %s()', 'outbox_partition_closed', {schema}.outbox_relation(partition_name),
+    {schema}.outbox_relation('outbox_refuse_partition'));
 end
   $commitpost$;
 
@@ -373,14 +381,30 @@ begin
 end
   $commitpost$;
 
--- The identity of the positions goes on where it was, as one of the partitioned table: a partition may have none.
-create function {schema}.outbox_take_identity(out last bigint, out grants text[])
+-- Puts other tables in the place of both. The identity of the positions goes on where it was, as one of the new table: a
+-- partition may have none of its own.
+create function {schema}.outbox_exchange_tables(day integer, is_partitioned boolean) returns void
   language plpgsql set search_path = pg_catalog, pg_temp
   as $commitpost$
+declare
+  last bigint := (select q.last_value - (not q.is_called)::integer from {schema}.outbox_event_id_seq q);
+  grants text[] := {schema}.outbox_grants_on({schema}.outbox_relation('outbox_event_id_seq')::regclass);
+  table_name text;
+  statement text;
 begin
-  select q.last_value - (not q.is_called)::integer into last from {schema}.outbox_event_id_seq q;
-  grants := {schema}.outbox_grants_on({schema}.outbox_relation('outbox_event_id_seq')::regclass);
   alter table {schema}.outbox_event alter column id drop identity;
+  foreach table_name in array array['outbox_event', 'outbox_delivery'] loop
+    if is_partitioned then
+      perform {schema}.outbox_put_above(table_name, day);
+    else
+      perform {schema}.outbox_put_together(table_name);
+    end if;
+  end loop;
+  execute format('alter table %s alter column id add generated always as identity (sequence name %s start with %s)',
+    {schema}.outbox_relation('outbox_event'), {schema}.outbox_relation('outbox_event_id_seq'), last + 1);
+  foreach statement in array grants loop
+    execute statement;
+  end loop;
 end
   $commitpost$;
 
@@ -391,8 +415,6 @@ create function {schema}.outbox_convert_to_partitions() returns boolean
   as $commitpost$
 declare
   layout {schema}.outbox_partitioning;
-  identity record;
-  statement text;
 begin
   perform pg_advisory_xact_lock(hashtextextended('commitpost partitions ' || {schema:literal}, 0));
   select * into layout from {schema}.outbox_partitioning;
@@ -407,19 +429,69 @@ begin
     delete from {schema}.outbox_partitioning;
     return false;
   end if;
-  select * into identity from {schema}.outbox_take_identity();
-  perform {schema}.outbox_put_above('outbox_event', layout.rest_until);
-  perform {schema}.outbox_put_above('outbox_delivery', layout.rest_until);
-  execute format('alter table %s alter column id add generated always as identity (sequence name %s start with %s)',
-    {schema}.outbox_relation('outbox_event'), {schema}.outbox_relation('outbox_event_id_seq'), identity.last + 1);
-  foreach statement in array identity.grants loop
-    execute statement;
-  end loop;
+  perform {schema}.outbox_exchange_tables(day => layout.rest_until, is_partitioned => true);
   update {schema}.outbox_partitioning set state = 'partitioned', changed_at = clock_timestamp();
   -- Else there is time to make them when nobody waits.
   if layout.rest_until <= {schema}.outbox_day_of(clock_timestamp()) then
     perform {schema}.outbox_tend_partitions();
   end if;
+  return true;
+end
+  $commitpost$;
+
+-- == going back ===================================================================================
+
+-- All columns that are written, which those that are generated are not.
+create function {schema}.outbox_columns_of(table_name text) returns text
+  language sql stable set search_path = pg_catalog, pg_temp
+  as $commitpost$
+    select string_agg(quote_ident(a.attname), ', ' order by a.attnum) from pg_attribute a
+     where a.attrelid = {schema}.outbox_relation(table_name)::regclass and a.attnum > 0
+       and not a.attisdropped and a.attgenerated = ''
+  $commitpost$;
+
+-- Makes a partitioned table a plain one of the same name. The caller has locked it.
+create function {schema}.outbox_put_together(table_name text) returns void
+  language plpgsql set search_path = pg_catalog, pg_temp
+  as $commitpost$
+declare
+  whole text := {schema}.outbox_relation(table_name);
+  plain text := {schema}.outbox_relation(table_name || '_plain');
+  columns text := {schema}.outbox_columns_of(table_name);
+  statements text[] := {schema}.outbox_parts_of(whole::regclass);
+  each_view record;
+  statement text;
+begin
+  for each_view in select * from {schema}.outbox_views_of(whole::regclass) loop
+    statements := statements || each_view.definition;
+    execute 'drop view ' || each_view.view_name;
+  end loop;
+  execute format('create table %s (like %s including all excluding identity excluding indexes)', plain, whole);
+  perform {schema}.outbox_set_storage(table_name, table_name || '_plain');
+  execute format('insert into %s (%s) select %s from %s', plain, columns, columns, whole);
+  execute format('drop table %s', whole);
+  execute format('alter table %s rename to %I', plain, table_name);
+  foreach statement in array statements loop
+    execute statement;
+  end loop;
+end
+  $commitpost$;
+
+-- Copies everything back to plain tables. Everybody waits until it is over.
+create function {schema}.outbox_unpartition() returns boolean
+  language plpgsql set search_path = pg_catalog, pg_temp
+  as $commitpost$
+begin
+  perform pg_advisory_xact_lock(hashtextextended('commitpost partitions ' || {schema:literal}, 0));
+  perform 1 from {schema}.outbox_partitioning p where p.state = 'partitioned';
+  if not found then
+    return false;
+  end if;
+  perform {schema}.outbox_refuse_unpartitionable();
+  lock table {schema}.outbox_event, {schema}.outbox_delivery in access exclusive mode;
+  perform {schema}.outbox_exchange_tables(day => null, is_partitioned => false);
+  delete from {schema}.outbox_period;
+  delete from {schema}.outbox_partitioning;
   return true;
 end
   $commitpost$;
@@ -598,9 +670,7 @@ create function {schema}.outbox_move_to_rest(table_name text, condition text, id
   language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off
   as $commitpost$
 declare
-  columns text := (select string_agg(quote_ident(a.attname), ', ' order by a.attnum) from pg_attribute a
-                    where a.attrelid = {schema}.outbox_relation(table_name)::regclass and a.attnum > 0
-                      and not a.attisdropped and a.attgenerated = '');
+  columns text := {schema}.outbox_columns_of(table_name);
 begin
   execute format('insert into %s (%s) select %s from %s t where t.%s and t.%I < %s',
     {schema}.outbox_relation(table_name || '_rest_next'), columns, columns, {schema}.outbox_relation(table_name),
@@ -722,7 +792,9 @@ revoke all on function
   {schema}.outbox_refuse_unpartitionable(), {schema}.outbox_refuse_later_than(integer),
   {schema}.outbox_prepare_partitions(integer), {schema}.outbox_validate_partitions(text),
   {schema}.outbox_grants_on(regclass), {schema}.outbox_views_of(regclass), {schema}.outbox_parts_of(regclass),
-  {schema}.outbox_put_above(text, integer), {schema}.outbox_take_identity(), {schema}.outbox_convert_to_partitions(),
+  {schema}.outbox_put_above(text, integer), {schema}.outbox_exchange_tables(integer, boolean), {schema}.outbox_convert_to_partitions(),
+  {schema}.outbox_set_storage(text, text), {schema}.outbox_columns_of(text), {schema}.outbox_put_together(text),
+  {schema}.outbox_unpartition(),
   {schema}.outbox_droppable_days(timestamptz), {schema}.outbox_survivors({schema}.outbox_retention_run, integer),
   {schema}.outbox_staying_positions(uuid[], integer), {schema}.outbox_survey_period(bigint),
   {schema}.outbox_survey_until({schema}.outbox_retention_run, integer),
