@@ -1,9 +1,11 @@
 import {
   createOutbox,
   defineEvents,
+  NonRetryableError,
   type Outbox,
   type RetentionOptions,
   type RetentionPolicy,
+  type Subscription,
   type Transaction,
   unchecked,
 } from '../../src/index.ts'
@@ -67,6 +69,25 @@ export class RetentionSystem implements AsyncDisposable {
       const payload = { name, email: `${name}@example.com` }
       ids.push(await this.system.publish('MemberJoined', { aggregateId: name, eventId, payload }))
     }
+    return ids
+  }
+
+  /** A subscription that fails for good for whoever is called nobody. */
+  greeter(): Subscription<MemberEvents, Transaction> {
+    return this.system.outbox.subscription('greeter', {
+      on: {
+        MemberJoined: ({ payload: { name } }) => {
+          if (name === 'nobody') throw new NonRetryableError('there is no such person')
+        },
+      },
+    })
+  }
+
+  /** Publishes and delivers, and lets all of it be so many days old. */
+  async handled(days: number, ...names: readonly string[]): Promise<readonly string[]> {
+    const ids = await this.join(...names)
+    await this.system.untilSettled()
+    await this.age(days, ids)
     return ids
   }
 

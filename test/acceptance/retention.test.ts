@@ -2,13 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import {
-  NonRetryableError,
-  prometheusMetrics,
-  type RetentionRun,
-  type Worker,
-  type WorkerEvent,
-} from '../../src/index.ts'
+import { prometheusMetrics, type RetentionRun, type Worker, type WorkerEvent } from '../../src/index.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'
 import { parseExposition } from '../support/exposition.ts'
 import { openRetention, type RetentionSystem } from './retention-system.ts'
@@ -23,32 +17,14 @@ afterEach(async () => {
   await at[Symbol.asyncDispose]()
 })
 
-/** A subscription that fails for good for whoever is called so. */
-const greeter = () =>
-  at.system.outbox.subscription('greeter', {
-    on: {
-      MemberJoined: ({ payload: { name } }) => {
-        if (name === 'nobody') throw new NonRetryableError('there is no such person')
-      },
-    },
-  })
-
-/** Publishes and delivers, and lets all of it be so many days old. */
-async function handled(days: number, ...names: readonly string[]): Promise<readonly string[]> {
-  const ids = await at.join(...names)
-  await at.system.untilSettled()
-  if (days > 0) await at.age(days, ids)
-  return ids
-}
-
 const archive = (): Promise<{ event_id: string; payload: object }[]> =>
   at.system.rows('select event_id, payload from events order by position')
 
 describe('retention of umbra', () => {
   test('U8 after 30 days an event is in the archive, once, and out of the outbox; a dead letter stays', async () => {
-    await at.system.run([greeter()])
-    const [old, dead] = await handled(31, 'ann', 'nobody')
-    const [young] = await handled(29, 'bob')
+    await at.system.run([at.greeter()])
+    const [old, dead] = await at.handled(31, 'ann', 'nobody')
+    const [young] = await at.handled(29, 'bob')
     const workers: Worker[] = []
     for (let n = 0; n < 4; n += 1) {
       const outbox = at.withPolicies([at.archiving()])
@@ -79,8 +55,8 @@ describe('retention of umbra', () => {
   })
 
   test('U8 an event that was archived cannot be published again, and a repeated run adds nothing', async () => {
-    await at.system.run([greeter()])
-    const [old] = await handled(31, 'ann')
+    await at.system.run([at.greeter()])
+    const [old] = await at.handled(31, 'ann')
     const { retention } = at.withPolicies([at.archiving()])
     expect(await retention.run({ operator: 'kim' })).toMatchObject([{ state: 'done', archived: 1 }])
     expect(await retention.run({ operator: 'kim' })).toMatchObject([{ state: 'done', archived: 0 }])
@@ -95,10 +71,10 @@ describe('retention of umbra', () => {
   })
 
   test('U10 the archive has sensitive fields masked, or the full trail where that is asked for', async () => {
-    await at.system.run([greeter()])
-    await handled(31, 'ann')
+    await at.system.run([at.greeter()])
+    await at.handled(31, 'ann')
     await at.withPolicies([at.archiving()]).retention.run({ operator: 'kim' })
-    await handled(31, 'bob')
+    await at.handled(31, 'bob')
     await at.withPolicies([at.archiving({ mask: false })]).retention.run({ operator: 'kim' })
     expect((await archive()).map(({ payload }) => payload)).toEqual([
       { name: 'ann', email: '***' },
@@ -107,8 +83,8 @@ describe('retention of umbra', () => {
   })
 
   test('E14 the metrics count what retention let go', async () => {
-    await at.system.run([greeter()])
-    await handled(31, 'ann', 'bob')
+    await at.system.run([at.greeter()])
+    await at.handled(31, 'ann', 'bob')
     const store = postgresStore({ pool: at.system.pool, schema: at.system.schema })
     const metrics = prometheusMetrics({ store, prefix: 'everbit_outbox', cacheMs: 0 })
     const outbox = at.withPolicies([at.archiving()], { metrics: metrics as never })
@@ -128,9 +104,9 @@ describe('retention of the ledger', () => {
   const week = { name: 'week', stream: 'umbra.member', keepDays: 7, action: 'delete' } as const
 
   test('L6 deletes what is older than 7 days in batches, told as it goes, while others are delivered', async () => {
-    await at.system.run([greeter()])
-    await handled(8, 'a', 'b', 'c', 'd', 'e')
-    await handled(6, 'young')
+    await at.system.run([at.greeter()])
+    await at.handled(8, 'a', 'b', 'c', 'd', 'e')
+    await at.handled(6, 'young')
     const { retention } = at.withPolicies([week], { batchSize: 2 })
     expect(await retention.run({ operator: 'kim', dryRun: true })).toMatchObject([
       { state: 'planned', deleted: 5, runId: null },
@@ -158,8 +134,8 @@ describe('retention of the ledger', () => {
   })
 
   test('L6 only after the export that is configured was verified', async () => {
-    await at.system.run([greeter()])
-    await handled(8, 'a', 'b')
+    await at.system.run([at.greeter()])
+    await at.handled(8, 'a', 'b')
     const { retention } = at.withPolicies([{ ...week, requireExport: true }])
     expect(await retention.run({ operator: 'kim' })).toMatchObject([{ deleted: 0, awaitingExport: 2 }])
     const directory = await mkdtemp(join(tmpdir(), 'commitpost-cold-'))
@@ -172,9 +148,9 @@ describe('retention of the ledger', () => {
   })
 
   test('L11 a trail of archived events can be audited: the equation holds, and the record of the acts', async () => {
-    await at.system.run([greeter()])
-    await handled(31, 'a', 'b', 'nobody')
-    await handled(0, 'c')
+    await at.system.run([at.greeter()])
+    await at.handled(31, 'a', 'b', 'nobody')
+    await at.handled(0, 'c')
     await at.withPolicies([at.archiving()]).retention.run({ operator: 'kim' })
     const { proof } = at.system.outbox
     expect(await proof.verify()).toMatchObject({
@@ -187,8 +163,8 @@ describe('retention of the ledger', () => {
   })
 
   test('L6 a run that is interrupted goes on where it was, for whoever runs it next', async () => {
-    await at.system.run([greeter()])
-    await handled(8, 'a', 'b', 'c')
+    await at.system.run([at.greeter()])
+    await at.handled(8, 'a', 'b', 'c')
     const stop = new AbortController()
     const one = at.withPolicies([week], { batchSize: 1 })
     const begun = await one.retention.run({
@@ -205,8 +181,8 @@ describe('retention of the ledger', () => {
   })
 
   test('L6 is refused without a name, without a policy and for a stream that has none, and changes nothing', async () => {
-    await at.system.run([greeter()])
-    await handled(8, 'a')
+    await at.system.run([at.greeter()])
+    await at.handled(8, 'a')
     const { retention } = at.withPolicies([week])
     expect(await rejection(retention.run({ operator: ' ' }))).toMatchObject({ code: 'INVALID_OPTIONS' })
     expect(await rejection(retention.run({ operator: 'policy:week' }))).toMatchObject({

@@ -79,13 +79,14 @@ describe('an event that two subscriptions have in hand', () => {
   /** One worker has it for both. */
   async function both(h: Hazard, rewrite: (text: string) => string) {
     const { store, pool } = h.worker('w')
-    const [one, two] = [await join(store, { name: 'one' }), await join(store, { name: 'two' })]
+    const sub = await join(store, { name: 'one' })
+    const other = await join(store, { name: 'two' })
     await publish(h.db.pool, ['a'])
-    const [first] = await claim(store, one, 'w')
-    const [second] = await claim(store, two, 'w')
+    const [first] = await claim(store, sub, 'w')
+    const [second] = await claim(store, other, 'w')
     if (first === undefined || second === undefined) throw new Error('nothing was claimed')
     pool.rewrite = rewrite
-    return { store, one, two, first, second }
+    return { store, sub, other, first, second }
   }
 
   async function lockOf(h: Hazard, { subscriptionId }: ClaimedDelivery): Promise<() => Promise<unknown>> {
@@ -97,7 +98,7 @@ describe('an event that two subscriptions have in hand', () => {
 
   test('is extended for the one while somebody has the other locked', async () => {
     await using h = await hazard()
-    const { store, one: sub, first, second } = await both(h, asItIs)
+    const { store, sub, first, second } = await both(h, asItIs)
     const unlock = await lockOf(h, second)
     const { busyDeliveries, lostDeliveries } = await beat(store, sub, 'w', [first, second])
     expect([busyDeliveries, lostDeliveries]).toEqual([[second], []])
@@ -106,7 +107,7 @@ describe('an event that two subscriptions have in hand', () => {
 
   test('makes the heartbeat wait if it goes by position alone', async () => {
     await using h = await hazard()
-    const { store, one: sub, first, second } = await both(h, byPosition)
+    const { store, sub, first, second } = await both(h, byPosition)
     const unlock = await lockOf(h, second)
     const beating = beat(store, sub, 'w', [first, second])
     await h.untilBlocked('w')
@@ -117,14 +118,14 @@ describe('an event that two subscriptions have in hand', () => {
   /** Whether the second is still in hand when the lease of the first has lapsed. */
   async function secondIsInHand(rewrite: (text: string) => string): Promise<boolean> {
     await using h = await hazard()
-    const { store, one: sub, two, first, second } = await both(h, rewrite)
+    const { store, sub, other, first, second } = await both(h, rewrite)
     await lapse(h.db, 'w')
     await h.db.pool.query(
       `update outbox_delivery set locked_until = clock_timestamp() + $2 * interval '1 ms'
         where subscription_id = $1`,
       [second.subscriptionId, LEASE_MS],
     )
-    const { returned } = await store.recover([sub.id, two.id])
+    const { returned } = await store.recover([sub.id, other.id])
     expect(returned.get(first.subscriptionId)).toBe(1)
     return (await store.settle([settled(second, DONE)])).lost.length === 0
   }

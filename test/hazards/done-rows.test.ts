@@ -18,7 +18,7 @@ async function claimHalfWay(h: Hazard): Promise<Pick<Sent, 'text' | 'values'>> {
   await publishMany(h, BACKLOG, 'n')
   await h.db.pool.query('vacuum analyze outbox_delivery')
   const done = await claim(store, sub, 'w', HALF)
-  const sent = pool.lastSent(/for update skip locked\) as rows/)
+  const sent = pool.lastSent(/for update skip locked\) as ids/)
   await store.settle(done.map((delivery) => settled(delivery, DONE)))
   return withLimit(sent, LIMIT)
 }

@@ -67,7 +67,7 @@ describe('a snapshot that somebody holds open', () => {
     const ofPlain = await sentWithBound(async () => {
       await clock.advance(1_000)
       await claim(store, plain, 'w', 0)
-      return pool.lastSent(/for update skip locked\) as rows/)
+      return pool.lastSent(/for update skip locked\) as ids/)
     })
     const ofLanes = await sentWithBound(async () => {
       await clock.advance(1_000)

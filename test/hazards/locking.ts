@@ -14,15 +14,15 @@ export interface Gate {
 /** A gate that is shut. */
 export async function shutGate(h: Hazard): Promise<Gate> {
   const keeper = await h.connect('gate')
-  const lock = `hashtext('${h.db.schema}')`
-  await keeper.query(`select pg_advisory_lock(${lock})`)
+  const key = `hashtext('${h.db.schema}')`
+  await keeper.query(`select pg_advisory_lock(${key})`)
   return {
     after: (condition) => (text) =>
       text.replaceAll(
         condition,
-        `${condition} and (select pg_advisory_xact_lock_shared(${lock})) is not null`,
+        `${condition} and (select pg_advisory_xact_lock_shared(${key})) is not null`,
       ),
-    open: () => keeper.query(`select pg_advisory_unlock(${lock})`),
+    open: () => keeper.query(`select pg_advisory_unlock(${key})`),
   }
 }
 

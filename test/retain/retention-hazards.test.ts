@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { NonRetryableError } from '../../src/index.ts'
 import { openRetention, type RetentionSystem } from '../acceptance/retention-system.ts'
 import { eventually, rejection } from '../acceptance/support.ts'
 
@@ -12,36 +11,20 @@ afterEach(async () => {
   await at[Symbol.asyncDispose]()
 })
 
-const greeter = () =>
-  at.system.outbox.subscription('greeter', {
-    on: {
-      MemberJoined: ({ payload: { name } }) => {
-        if (name === 'nobody') throw new NonRetryableError('there is no such person')
-      },
-    },
-  })
-
-async function handled(days: number, ...names: readonly string[]): Promise<readonly string[]> {
-  const ids = await at.join(...names)
-  await at.system.untilSettled()
-  await at.age(days, ids)
-  return ids
-}
-
 const left = async (): Promise<string[]> =>
   (
     await at.system.rows<{ event_id: string }>('select event_id from outbox_event order by id, created_at')
   ).map(({ event_id }) => event_id)
 
 test('an event that was amended lately at an old position does not end a run before what comes after it', async () => {
-  await at.system.run([greeter()])
-  const [dead] = await handled(60, 'nobody')
+  await at.system.run([at.greeter()])
+  const [dead] = await at.handled(60, 'nobody')
   const { deadLetters } = at.system.outbox
   const [letter] = await deadLetters.list()
   const payload = { name: 'ann', email: '' }
   await deadLetters.amend(letter?.id as string, payload, { operator: 'kim' })
   await at.system.untilSettled()
-  await handled(50, 'bob', 'eve')
+  await at.handled(50, 'bob', 'eve')
   const outbox = at.withPolicies([at.archiving()], { batchSize: 1 })
   expect(await outbox.retention.run({ operator: 'kim' })).toMatchObject([{ state: 'done', archived: 2 }])
   expect((await left())[0]).toBe(dead)
@@ -49,17 +32,17 @@ test('an event that was amended lately at an old position does not end a run bef
 })
 
 test('an event from a time when the clock was ahead does not end a run before what comes after it', async () => {
-  await at.system.run([greeter()])
-  const [ahead] = await handled(-400, 'ann')
-  await handled(50, 'bob')
+  await at.system.run([at.greeter()])
+  const [ahead] = await at.handled(-400, 'ann')
+  await at.handled(50, 'bob')
   const outbox = at.withPolicies([at.archiving()], { batchSize: 1 })
   expect(await outbox.retention.run({ operator: 'kim' })).toMatchObject([{ archived: 1 }])
   expect(await left()).toEqual([ahead])
 })
 
 test('a subscription that begins to join while the registry is being locked is seen', async () => {
-  await at.system.run([greeter()])
-  await handled(50, 'ann')
+  await at.system.run([at.greeter()])
+  await at.handled(50, 'ann')
   const outbox = at.withPolicies([at.archiving()])
   await outbox.retention.prepare()
   const name = at.system.schema
@@ -96,8 +79,8 @@ test('a subscription that begins to join while the registry is being locked is s
 })
 
 test('what an archive does not take stays where it is', async () => {
-  await at.system.run([greeter()])
-  const ids = await handled(50, 'ann', 'bob')
+  await at.system.run([at.greeter()])
+  const ids = await at.handled(50, 'ann', 'bob')
   const outbox = at.withPolicies([at.archiving()])
   await outbox.retention.prepare()
   // A table of somebody's own, with a rule of its own: one row for each stream.
@@ -110,8 +93,8 @@ test('what an archive does not take stays where it is', async () => {
 })
 
 test('a publisher cannot hide by functions of his own that an event was archived', async () => {
-  await at.system.run([greeter()])
-  const [old] = await handled(50, 'ann')
+  await at.system.run([at.greeter()])
+  const [old] = await at.handled(50, 'ann')
   await at.withPolicies([at.archiving()]).retention.run({ operator: 'kim' })
   const client = await at.system.newPool().connect()
   try {
@@ -134,8 +117,8 @@ test('a publisher cannot hide by functions of his own that an event was archived
 })
 
 test('events that no subscription took and that are young are not read through while registrations wait', async () => {
-  await at.system.run([greeter()])
-  const [reported] = await handled(50, 'ann')
+  await at.system.run([at.greeter()])
+  const [reported] = await at.handled(50, 'ann')
   await at.system.rows(`
     insert into outbox_unmatched (event_id, stream, event_type, reported_at)
       select outbox_uuid_v7(), 'umbra.member', 'Other', now() from generate_series(1, 20000)`)

@@ -2,39 +2,24 @@ import type { DeadLetter } from '../../store/dead-letter-store.ts'
 import { type Command, defineCommand, type Invocation } from '../command.ts'
 import { type FilterOptions, filterOf, filterOptions } from '../letter-filter.ts'
 import { catalogueOption, loadCatalogue } from '../load-catalogue.ts'
-import { type OptionSpec, rowNumber, type ValuesOf, wholeNumber } from '../option-spec.ts'
+import type { OptionSpec, ValuesOf } from '../option-spec.ts'
+import { DEFAULT_LIMIT, type PageOptions, pageOptions } from '../page-options.ts'
 import { redactedLetter } from '../redacted-letter.ts'
 import { revealOptions, viewOf } from '../reveal-options.ts'
 import { safeLine } from '../text/safe.ts'
 import { renderTable } from '../text/table.ts'
 import { withReadyDatabase } from '../with-database.ts'
 
-const DEFAULT_LIMIT = 50
-const MOST = 500
-
-interface ListOptions extends FilterOptions {
+interface ListOptions extends FilterOptions, PageOptions {
   readonly config: OptionSpec<string | undefined>
   readonly reveal: OptionSpec<boolean>
   readonly operator: OptionSpec<string | undefined>
   readonly note: OptionSpec<string | undefined>
-  readonly limit: OptionSpec<number | undefined>
-  readonly before: OptionSpec<string | undefined>
 }
 
 const options: ListOptions = {
   ...filterOptions,
-  limit: wholeNumber(
-    'N',
-    { least: 1, most: MOST },
-    {
-      en: `At most this many, up to ${MOST}. Default: ${DEFAULT_LIMIT}`,
-      ko: `최대 건수(${MOST} 이하)입니다. 기본값: ${DEFAULT_LIMIT}`,
-    },
-  ),
-  before: rowNumber('ID', {
-    en: 'Only ids below this one: the next page',
-    ko: '이 ID보다 앞선 것만(다음 페이지)',
-  }),
+  ...pageOptions,
   config: catalogueOption,
   ...revealOptions,
 }

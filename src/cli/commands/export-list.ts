@@ -1,12 +1,10 @@
 import type { ExportRecord } from '../../store/export-store.ts'
 import { type Command, defineCommand, type Invocation } from '../command.ts'
-import { rowNumber, text, wholeNumber } from '../option-spec.ts'
+import { text } from '../option-spec.ts'
+import { DEFAULT_LIMIT, pageOptions } from '../page-options.ts'
 import { safeLine } from '../text/safe.ts'
 import { renderTable } from '../text/table.ts'
 import { withReadyDatabase } from '../with-database.ts'
-
-const DEFAULT_LIMIT = 50
-const MOST = 500
 
 /** `commitpost export list` */
 export const exportListCommand: Command = defineCommand({
@@ -15,18 +13,7 @@ export const exportListCommand: Command = defineCommand({
   operands: {},
   options: {
     stream: text('STREAM', { en: 'Only those of this stream', ko: '이 스트림의 것만' }),
-    limit: wholeNumber(
-      'N',
-      { least: 1, most: MOST },
-      {
-        en: `At most this many, up to ${MOST}. Default: ${DEFAULT_LIMIT}`,
-        ko: `최대 건수(${MOST} 이하)입니다. 기본값: ${DEFAULT_LIMIT}`,
-      },
-    ),
-    before: rowNumber('ID', {
-      en: 'Only ids below this one: the next page',
-      ko: '이 ID보다 앞선 것만(다음 페이지)',
-    }),
+    ...pageOptions,
   },
   run: (invocation) =>
     withReadyDatabase(invocation, async (database) => {

@@ -3,8 +3,8 @@ import { type PgClient, rawQuery } from './client.ts'
 import type { QuotedSchema } from './identifiers.ts'
 import type { Scope } from './read-scopes.ts'
 import type { StandIns } from './read-stand-ins.ts'
-import { impossible, StatementValues, unleased } from './verify-sql.ts'
-import type { PositionRange } from './verify-window.ts'
+import { impossible, StatementValues } from './verify-sql.ts'
+import { isWhole, type PositionRange } from './verify-window.ts'
 
 // The quick way: no event is compared with its delivery. Events are put together by what decides who wants them, and
 // both sides are counted and added up to a digest of (event id, position). Where number and digest agree, the two sets
@@ -42,14 +42,14 @@ export async function digestEvents(
 
 // Who wants an event depends on its stream, its type and a few yes-or-no questions about when it was written: there are
 // few such groups, however many events there are. Stand-ins are left out: among the deliveries they count as the event
-// whose place they took.
+// whose place they took. Texts are told apart byte by byte, which costs less than by the rules of a language.
 const eventsSql = (schema: QuotedSchema, wants: readonly string[]): string => `
   with written as materialized (
-    select e.stream, e.event_type, ${wants.map((want, n) => `${want} as w${n}, `).join('')}
+    select e.stream collate "C" as stream, e.event_type collate "C" as event_type, ${wants.map((want, n) => `${want} as w${n}, `).join('')}
            count(*) as count, ${digestOf('e')} as digest
       from ${schema}.outbox_event e
      where e.id between $1 and $2 and e.event_id <> all ($4::uuid[])
-     group by e.stream, e.event_type${wants.map((_, n) => `, w${n}`).join('')}
+     group by 1, 2${wants.map((_, n) => `, w${n}`).join('')}
   ),
   wanted as (
     select distinct k.subscription_id, w.*
@@ -90,29 +90,42 @@ function newestTransaction(scopes: readonly Scope[]): string | null {
 }
 
 // Grouped before it is judged: what is asked of every row costs, what is asked of a few groups does not. Deliveries of
-// stand-ins are few, and are looked up.
+// stand-ins are few, and are looked up. So are those in hand: whichever else says that it is, is so by a claim that is
+// not written down, and nobody would ever return it.
 const deliveriesSql = (schema: QuotedSchema): string => `
   with grouped as materialized (
-    select d.subscription_id, d.status, d.held, d.last_attempt_at is null as is_untried,
-           ${unleased(schema, 'd')} as is_unleased, count(*) as count, ${digestOf('d')} as digest
+    select d.subscription_id, d.status, d.held, d.last_attempt_at is null as is_untried, count(*) as count,
+           ${digestOf('d')} as digest
       from ${schema}.outbox_delivery d
      where d.id between $1 and $2 and d.subscription_id = any ($3::int[]) and d.event_id <> all ($4::uuid[])
-     group by d.subscription_id, d.status, d.held, is_untried, is_unleased
+     group by d.subscription_id, d.status, d.held, is_untried
     union all
-    select d.subscription_id, d.status, d.held, d.last_attempt_at is null, ${unleased(schema, 'd')}, 1,
-           uuid_hash_extended(v.original, d.id)
+    select d.subscription_id, d.status, d.held, d.last_attempt_at is null, 1, uuid_hash_extended(v.original, d.id)
       from unnest($4::uuid[], $5::uuid[]) as v(event_id, original)
       join ${schema}.outbox_event e on e.event_id = v.event_id
       join ${schema}.outbox_delivery d on d.id = e.id and d.event_id = e.event_id
      where d.id between $1 and $2 and d.subscription_id = any ($3::int[])
+  ),
+  in_hand as materialized (
+    select h.subscription_id, count(*) as count from ${schema}.outbox_in_hand h
+     where h.id between $1 and $2 and h.subscription_id = any ($3::int[]) and h.status = 'PROCESSING'
+     group by h.subscription_id
+  ),
+  counted as (
+    select g.subscription_id, sum(g.count) as count, bit_xor(g.digest) as digest,
+           coalesce(sum(g.count) filter (where g.status = 'PENDING'), 0) as pending,
+           coalesce(sum(g.count) filter (where g.status = 'PROCESSING'), 0) as processing,
+           coalesce(sum(g.count) filter (where g.status = 'DONE'), 0) as done,
+           coalesce(sum(g.count) filter (where g.status = 'DEAD'), 0) as dead,
+           coalesce(sum(g.count) filter (where ${impossible('g')}), 0) as impossible
+      from grouped g group by g.subscription_id
   )
-  select g.subscription_id, sum(g.count), bit_xor(g.digest),
-         coalesce(sum(g.count) filter (where g.status = 'PENDING'), 0),
-         coalesce(sum(g.count) filter (where g.status = 'PROCESSING'), 0),
-         coalesce(sum(g.count) filter (where g.status = 'DONE'), 0),
-         coalesce(sum(g.count) filter (where g.status = 'DEAD'), 0),
-         coalesce(sum(g.count) filter (where ${impossible('g')}), 0)
-    from grouped g group by g.subscription_id`
+  select c.subscription_id, c.count, c.digest, c.pending, c.processing, c.done, c.dead,
+         c.impossible + c.processing - coalesce(h.count, 0)
+    from counted c left join in_hand h using (subscription_id)`
+
+// The planner takes reading all deliveries for as cheap as reading a third of them by their key, which is half the work.
+const SCANS = `select set_config('enable_seqscan', $1, true)`
 
 /** The deliveries that each subscription has. */
 export async function digestDeliveries(
@@ -123,7 +136,9 @@ export async function digestDeliveries(
   { first, last }: PositionRange,
 ): Promise<ReadonlyMap<number, DeliveryDigest>> {
   const values = [first, last, subscriptionIds, eventIds, originals]
+  await rawQuery(client, SCANS, [isWhole({ first, last }) ? 'on' : 'off'])
   const rows = await rawQuery(client, deliveriesSql(schema), values)
+  await rawQuery(client, SCANS, ['on'])
   return new Map(
     rows.map((row) => {
       const count = (column: number): number => Number(row[column])

@@ -42,7 +42,7 @@ const comparedRows = (schema: QuotedSchema): string => `
   compared as materialized (
     select coalesce(e.id, d.id) as id, coalesce(e.event_id, d.event_id) as event_id,
            coalesce(e.wants, false) as wants, coalesce(e.may_have, false) as may_have,
-           d.id is not null as is_there, d.id is not null and ${impossible('d')} as is_impossible,
+           d.id is not null as is_there, d.id is not null and (d.is_unleased or ${impossible('d')}) as is_impossible,
            (select a.is_joining and (a.barrier is null or e.xid <= a.barrier or e.xid >= a.next_xid)
                    and case a.start_from
                          when 'now' then coalesce(not pg_visible_in_snapshot(e.xid, a.joined_snapshot), true)

@@ -2,11 +2,11 @@ import type { QuotedSchema } from './identifiers.ts'
 
 /**
  * Whether a delivery is in a state that it cannot have come to by claims and settlements. Of a row that has
- * `status`, `held`, `is_untried`: that no attempt was ever made, and `is_unleased`.
+ * `status`, `held` and `is_untried`: that no attempt was ever made.
  */
 export const impossible = (row: string): string =>
   `case ${row}.status when 'PENDING' then not ${row}.held and not ${row}.is_untried
-        when 'DEAD' then false else ${row}.is_untried or ${row}.is_unleased end`
+        when 'DEAD' then false else ${row}.is_untried end`
 
 /** Whether a row of `outbox_delivery` is in hand by a claim that is not written down: nobody would ever return it. */
 export const unleased = (schema: QuotedSchema, row: string): string =>

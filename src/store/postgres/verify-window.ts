@@ -11,6 +11,11 @@ export interface PositionRange {
 const WHOLE: PositionRange = { first: '-9223372036854775808', last: '9223372036854775807' }
 const EMPTY: PositionRange = { first: '1', last: '0' }
 
+/** Whether a range leaves nothing out, at either end. */
+export function isWhole({ first, last }: PositionRange): boolean {
+  return first === WHOLE.first && last === WHOLE.last
+}
+
 // A window of time is cut out by positions, because deliveries have these and not the time of their event: from the
 // first to the last event of that time. The few others between them, of transactions that went on at its edges, belong
 // to it on both sides of the equation. Only the edges are looked for, nearer ones first: the whole window would be read

@@ -55,7 +55,7 @@ describe('statements on deliveries', () => {
 })
 
 describe('the rule above', () => {
-  const S = '$' + '{schema}'
+  const S = '"app"'
 
   test.each([
     ['a row found', `select d.ctid from ${S}.outbox_delivery d where d.fresh`],

@@ -85,15 +85,19 @@ create table {schema}.outbox_operator_log_head (
 );
 insert into {schema}.outbox_operator_log_head (entries, hash) values (0, repeat('0', 64));
 
--- All columns but the hash itself, previous_hash among them; a column that is null is left out, so that one that is added
--- later changes nothing. The setting makes it the same text in every session.
-create function {schema}.outbox_operator_hash(logged {schema}.outbox_operator_log) returns text
-  language sql stable set search_path = pg_catalog, pg_temp set timezone = 'UTC'
+-- What is null is left out, so that a column that is added later changes nothing.
+create function {schema}.outbox_hash(entry jsonb) returns text
+  language sql immutable set search_path = pg_catalog, pg_temp
   as $commitpost$
     select encode(sha256(convert_to(jsonb_object_agg(c.key, c.value)::text, 'UTF8')), 'hex')
-      from jsonb_each(to_jsonb(logged) - 'hash') c
+      from jsonb_each(entry) c
      where c.value <> 'null'::jsonb
   $commitpost$;
+
+-- All columns but the hash itself, previous_hash among them. The setting makes it the same text in every session.
+create function {schema}.outbox_operator_hash(logged {schema}.outbox_operator_log) returns text
+  language sql stable set search_path = pg_catalog, pg_temp set timezone = 'UTC'
+  as $commitpost$ select {schema}.outbox_hash(to_jsonb(logged) - 'hash') $commitpost$;
 
 create function {schema}.outbox_chain() returns trigger
   language plpgsql security definer set search_path = pg_catalog, pg_temp
@@ -141,5 +145,6 @@ create trigger outbox_operator_log_chain before insert on {schema}.outbox_operat
 
 -- As in 0002: functions are open to everybody unless that is taken back.
 revoke all on function
-  {schema}.outbox_keep_scope(), {schema}.outbox_operator_hash({schema}.outbox_operator_log), {schema}.outbox_chain()
+  {schema}.outbox_keep_scope(), {schema}.outbox_hash(jsonb), {schema}.outbox_chain(),
+  {schema}.outbox_operator_hash({schema}.outbox_operator_log)
   from public;

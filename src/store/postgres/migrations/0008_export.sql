@@ -45,11 +45,7 @@ insert into {schema}.outbox_export_head (entries, hash) values (0, repeat('0', 6
 -- As outbox_operator_hash. When it was verified is left out, because that comes later: the operator log says who did.
 create function {schema}.outbox_export_hash(exported {schema}.outbox_export) returns text
   language sql stable set search_path = pg_catalog, pg_temp set timezone = 'UTC'
-  as $commitpost$
-    select encode(sha256(convert_to(jsonb_object_agg(c.key, c.value)::text, 'UTF8')), 'hex')
-      from jsonb_each(to_jsonb(exported) - 'hash' - 'verified_at') c
-     where c.value <> 'null'::jsonb
-  $commitpost$;
+  as $commitpost$ select {schema}.outbox_hash(to_jsonb(exported) - 'hash' - 'verified_at') $commitpost$;
 
 create function {schema}.outbox_chain_export() returns trigger
   language plpgsql security definer set search_path = pg_catalog, pg_temp

@@ -59,7 +59,7 @@ revoke all on function
   {schema}.outbox_step_redrive(bigint, text, text), {schema}.outbox_cancel_redrive(bigint, text, text),
   {schema}.outbox_redrive_by_policy(integer, text, text[], text[], double precision, double precision, integer),
   {schema}.outbox_lock_registry(), {schema}.outbox_require_operator(text), {schema}.outbox_keep_scope(),
-  {schema}.outbox_chain(), {schema}.outbox_operator_hash({schema}.outbox_operator_log),
+  {schema}.outbox_chain(), {schema}.outbox_hash(jsonb), {schema}.outbox_operator_hash({schema}.outbox_operator_log),
   {schema}.outbox_export_hash({schema}.outbox_export), {schema}.outbox_chain_export(),
   {schema}.outbox_refuse_export_change(),
   {schema}.outbox_record_export(text, bigint, bigint, bigint, text, text, boolean, uuid[], text, text),
@@ -174,7 +174,7 @@ grant select on
   to {viewer}, {operator};
 grant execute on function
   {schema}.outbox_matches(text[], text[], text, text),
-  {schema}.outbox_operator_hash({schema}.outbox_operator_log),
+  {schema}.outbox_hash(jsonb), {schema}.outbox_operator_hash({schema}.outbox_operator_log),
   {schema}.outbox_export_hash({schema}.outbox_export), {schema}.outbox_is_exported(text, bigint, uuid)
   to {viewer}, {operator};
 grant execute on function
