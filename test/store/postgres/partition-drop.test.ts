@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { RegisteredSubscription } from '../../../src/store/subscription-store.ts'
+import { uuidV7At } from '../../support/install-tables.ts'
 import { claim, dead, join } from '../contract/helpers.ts'
 import { column, one } from './fixtures.ts'
-import { doneOn, idAt, partitionInThePast, partitions, publishedOn } from './partition-fixtures.ts'
+import { doneOn, partitionInThePast, partitions, publishedOn } from './partition-fixtures.ts'
 import { settle } from './proof-fixtures.ts'
 import {
   archiveOf,
@@ -129,7 +130,7 @@ describe('between the look at a period and its drop', () => {
     const step = await begin()
     const early = await db.pool.connect()
     await early.query('begin')
-    const oldPosition = idAt(new Date())
+    const oldPosition = uuidV7At(Date.now())
     await early.query(
       `insert into outbox_event (event_id, id, stream, event_type, aggregate_type, aggregate_id, payload)
        overriding system value
@@ -139,7 +140,7 @@ describe('between the look at a period and its drop', () => {
     await surveyed()
     await early.query('commit')
     early.release()
-    const oldId = idAt(new Date(Date.now() - 9 * DAY_MS))
+    const oldId = uuidV7At(Date.now() - 9 * DAY_MS)
     await db.pool.query(
       `insert into outbox_event (event_id, stream, event_type, aggregate_type, aggregate_id, payload)
        values ($1, 'shop.order', 'OrderPlaced', 'order', '1', '{}')`,

@@ -1,4 +1,4 @@
-import { systemIds } from '../../../src/runtime/ids.ts'
+import { uuidV7At } from '../../support/install-tables.ts'
 import { column, inTransaction, type OutboxDatabase, one } from './fixtures.ts'
 
 const DAY_MS = 86_400_000
@@ -49,7 +49,7 @@ export interface OldEvents {
 /** Publishes events as it was done on that day: with ids, positions and times of it. Returns their ids. */
 export async function publishedOn(db: OutboxDatabase, old: OldEvents): Promise<readonly string[]> {
   const at = new Date(Date.now() - old.daysAgo * DAY_MS)
-  const ids = Array.from({ length: old.count }, () => idAt(at))
+  const ids = Array.from({ length: old.count }, () => uuidV7At(at.getTime()))
   await db.pool.query(
     `insert into outbox_event (event_id, id, stream, event_type, aggregate_type, aggregate_id, payload, created_at)
      overriding system value
@@ -59,12 +59,6 @@ export async function publishedOn(db: OutboxDatabase, old: OldEvents): Promise<r
     [ids, at, old.stream ?? 'shop.order'],
   )
   return ids
-}
-
-/** An id of UUID version 7 that says it was made then. */
-export function idAt(at: Date): string {
-  const hex = at.getTime().toString(16).padStart(12, '0')
-  return `${hex.slice(0, 8)}-${hex.slice(8)}${systemIds.eventId().slice(13)}`
 }
 
 /** As if these had been delivered to everybody so many days ago. */

@@ -8,6 +8,7 @@ import { insertEvents } from '../../../src/store/postgres/insert-events.ts'
 import { partitionSql } from '../../../src/store/postgres/partition-steps.ts'
 import { partitionTables } from '../../../src/store/postgres/partition-tables.ts'
 import { PostgresWorkerStore } from '../../../src/store/postgres/worker-store.ts'
+import { uuidV7At } from '../../support/install-tables.ts'
 import { eventually } from '../../support/program.ts'
 import { claim, DONE, join, settled } from '../contract/helpers.ts'
 import {
@@ -19,7 +20,7 @@ import {
   one,
   refusal,
 } from './fixtures.ts'
-import { idAt, partitionInThePast, partitions, today } from './partition-fixtures.ts'
+import { partitionInThePast, partitions, today } from './partition-fixtures.ts'
 
 const DAY_MS = 86_400_000
 
@@ -256,7 +257,7 @@ describe('partitioned tables', () => {
     )
     expect(refused).toBeInstanceOf(NoPartitionError)
     expect(refused).toMatchObject({ code: 'NO_PARTITION', eventIds: [eventId] })
-    await insert(db.pool, idAt(new Date(Date.now() - 400 * DAY_MS)))
+    await insert(db.pool, uuidV7At(Date.now() - 400 * DAY_MS))
     expect(await one(db.pool, 'select tableoid::regclass::text from outbox_event')).toBe('outbox_event_rest')
   })
 
@@ -321,6 +322,6 @@ describe('partitioned tables', () => {
     await db.pool.query('update outbox_partitioning set rest_until = $1', [day - 100])
     await db.pool.query('select outbox_tend_partitions()')
     expect(await one(db.pool, 'select end_day from outbox_period order by first_day limit 1')).toBe(day)
-    await insert(db.pool, idAt(new Date(Date.now() - 50 * DAY_MS)))
+    await insert(db.pool, uuidV7At(Date.now() - 50 * DAY_MS))
   })
 })
