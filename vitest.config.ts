@@ -7,7 +7,6 @@ const IN_BOTH_LAYOUTS = [
   'test/hazards/claim-limits.test.ts',
   'test/hazards/done-rows.test.ts',
   'test/store/postgres/dead-letters.test.ts',
-  'test/store/postgres/roles.test.ts',
   'test/hazards/retention.test.ts',
   'test/worker/worker-postgres.test.ts',
   'test/worker/lanes-postgres.test.ts',

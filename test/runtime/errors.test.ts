@@ -6,7 +6,6 @@ import {
   InvalidOptionsError,
   LeaseLostError,
   NonRetryableError,
-  NoPartitionError,
   NotFoundError,
   NotInTransactionError,
   RetryLaterError,
@@ -16,6 +15,7 @@ import {
   UnknownOutcomeError,
   WorkerStoppingError,
 } from '../../src/runtime/errors.ts'
+import { NoPartitionError } from '../../src/runtime/no-partition-error.ts'
 
 const delivery = { eventId: 'e-1', subscription: 'billing' }
 const cause = new Error('underneath')

@@ -1,5 +1,6 @@
 import { defaultOrderingKey, type NewEvent } from '../../event/event.ts'
-import { CommitpostError, DuplicateEventError, NoPartitionError } from '../../runtime/errors.ts'
+import { CommitpostError, DuplicateEventError } from '../../runtime/errors.ts'
+import { NoPartitionError } from '../../runtime/no-partition-error.ts'
 import type { OnDuplicate } from '../publish-store.ts'
 import type { Transaction } from '../transaction.ts'
 import { abortedTransaction } from './assert-in-transaction.ts'
@@ -125,15 +126,20 @@ function optionalOf({ orderingKey, sequenced, headers, occurredAt }: NewEvent): 
 /** What the caller can act on gets a name. All else, 40001 ("retry the transaction") included, stays as it is. */
 function explained(error: unknown, events: readonly NewEvent[], schema: QuotedSchema): unknown {
   const found = driverErrorOf(error)
-  if (found?.code === '23505' && isPrimaryKey(found.constraint)) {
-    return new DuplicateEventError(namedIds(found.detail ?? found.message, events), { cause: error })
-  }
-  if (found !== null && isWithoutPartition(found)) {
-    return new NoPartitionError(namedIds(found.detail ?? found.message, events), { cause: error })
-  }
-  if (found !== null && isOfAnotherEncoding(found)) return encodingMismatch({ cause: error })
-  if (found?.code === '25P02') return abortedTransaction('publish', { cause: error })
-  return schemaMissing(error, schema) ?? error
+  const named = found === null ? null : explanationOf(found, events, { cause: error })
+  return named ?? schemaMissing(error, schema) ?? error
+}
+
+function explanationOf(
+  found: DriverError,
+  events: readonly NewEvent[],
+  options: ErrorOptions,
+): CommitpostError | null {
+  const ids = namedIds(found.detail ?? found.message, events)
+  if (found.code === '23505' && isPrimaryKey(found.constraint)) return new DuplicateEventError(ids, options)
+  if (isWithoutPartition(found)) return new NoPartitionError(ids, options)
+  if (isOfAnotherEncoding(found)) return encodingMismatch(options)
+  return found.code === '25P02' ? abortedTransaction('publish', options) : null
 }
 
 /** Some encodings read our text as other characters, and others not at all. */

@@ -1,5 +1,6 @@
+import { systemIds } from '../../../src/runtime/ids.ts'
 import { uuidV7At } from '../../support/install-tables.ts'
-import { column, inTransaction, type OutboxDatabase, one } from './fixtures.ts'
+import { column, inTransaction, type OutboxDatabase, one, type Queryable } from './fixtures.ts'
 
 const DAY_MS = 86_400_000
 
@@ -37,6 +38,15 @@ export async function partitions(db: OutboxDatabase, table: string): Promise<rea
     `select t.relid::text from pg_partition_tree($1::regclass) t where t.isleaf order by
        (t.relid::text like '%rest') desc, t.relid::text`,
     [table],
+  )
+}
+
+/** Publishes one event, by a plain INSERT. */
+export async function insert(client: Queryable, eventId: string = systemIds.eventId()): Promise<void> {
+  await client.query(
+    `insert into outbox_event (event_id, stream, event_type, aggregate_type, aggregate_id, payload)
+     values ($1, 'shop.order', 'OrderPlaced', 'order', '1', '{}')`,
+    [eventId],
   )
 }
 
