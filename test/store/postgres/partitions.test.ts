@@ -1,9 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { systemClock } from '../../../src/runtime/clock.ts'
 import { systemIds } from '../../../src/runtime/ids.ts'
 import { NoPartitionError } from '../../../src/runtime/no-partition-error.ts'
 import { insertEvents } from '../../../src/store/postgres/insert-events.ts'
 import { partitionTables } from '../../../src/store/postgres/partition-tables.ts'
+import { PostgresWorkerStore } from '../../../src/store/postgres/worker-store.ts'
 import { uuidV7At } from '../../support/install-tables.ts'
+import { claimLanes, DONE, join, settled, takeLanes } from '../contract/helpers.ts'
 import {
   column,
   createOutboxDatabase,
@@ -13,7 +16,7 @@ import {
   one,
   refusal,
 } from './fixtures.ts'
-import { insert, partitionInThePast, partitions, today } from './partition-fixtures.ts'
+import { insert, partitionInThePast, partitions, publishedOn, today } from './partition-fixtures.ts'
 
 const DAY_MS = 86_400_000
 
@@ -130,5 +133,21 @@ describe('partitioned tables', () => {
     await db.pool.query('select outbox_tend_partitions()')
     expect(await one(db.pool, 'select end_day from outbox_period order by first_day limit 1')).toBe(day)
     await insert(db.pool, uuidV7At(Date.now() - 50 * DAY_MS))
+  })
+
+  test('deliver what stands in several of them in the order of its key', async () => {
+    await partitionInThePast(db, 3)
+    const worker = new PostgresWorkerStore({ pool: db.pool, own: false }, db.quoted, systemClock)
+    const sub = await join(worker, { orderBy: 'aggregate', lanes: 1 })
+    const published: string[] = []
+    for (const daysAgo of [3, 2, 1, 0]) published.push(...(await publishedOn(db, { daysAgo, count: 1 })))
+    const lanes = await takeLanes(worker, sub, 'w')
+    const handled: string[] = []
+    for (let round = 0; round < 10 && handled.length < published.length; round += 1) {
+      const claimed = await claimLanes(worker, sub, 'w', lanes)
+      handled.push(...claimed.map(({ event }) => event.eventId))
+      await worker.settle(claimed.map((delivery) => settled(delivery, DONE)))
+    }
+    expect(handled).toEqual(published)
   })
 })

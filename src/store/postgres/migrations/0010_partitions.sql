@@ -510,6 +510,7 @@ create table {schema}.outbox_period_survey (
   -- What was published since is not in the survey, and who registered since may want all of it.
   snapshot    pg_snapshot not null,
   registered  bigint      not null,
+  -- How many go, and which stay.
   events      bigint      not null,
   kept        uuid[]      not null,
   -- Where deliveries stay: of events that do, of events of later periods, and of none.
@@ -623,7 +624,10 @@ begin
   survey.kept := {schema}.outbox_survivors(run, day);
   if survey.kept is not null then
     survey.positions := {schema}.outbox_staying_positions(survey.kept, day);
-    survey.events := (select count(*) from {schema}.outbox_event e where e.event_id < last_id);
+    survey.events := (
+      select count(*) from {schema}.outbox_event e
+       where e.event_id < last_id and e.event_id not in (select unnest(survey.kept))
+         and (e.xid < pg_snapshot_xmin(survey.snapshot) or pg_visible_in_snapshot(e.xid, survey.snapshot)));
   end if;
   survey.may_drop := survey.positions is not null and (select count(*) from (
     select 1 from {schema}.outbox_unmatched u where u.event_id < last_id limit 10001) u) <= 10000;
@@ -736,7 +740,7 @@ begin
   perform {schema}.outbox_exchange_rest('outbox_delivery', survey.end_day);
   delete from {schema}.outbox_period p where p.end_day <= survey.end_day;
   update {schema}.outbox_partitioning set rest_until = survey.end_day, changed_at = clock_timestamp();
-  return survey.events - cardinality(survey.kept);
+  return survey.events;
 end
   $commitpost$;
 
