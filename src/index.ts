@@ -133,6 +133,7 @@ export {
 } from './runtime/errors.ts'
 export type { Ids } from './runtime/ids.ts'
 export type { Language } from './runtime/language.ts'
+export { NoPartitionError } from './runtime/no-partition-error.ts'
 export type { OperatorAct } from './runtime/operator-act.ts'
 export type { Random } from './runtime/random.ts'
 export { type Backoff, exponential, fixed, schedule } from './settle/backoff.ts'

@@ -16,6 +16,7 @@ import { exportListCommand } from './commands/export-list.ts'
 import { exportRunCommand } from './commands/export-run.ts'
 import { exportVerifyCommand } from './commands/export-verify.ts'
 import { metricsCommand } from './commands/metrics.ts'
+import { migratePartitionCommand } from './commands/migrate-partition.ts'
 import { migrateSqlCommand } from './commands/migrate-sql.ts'
 import { migrateStatusCommand } from './commands/migrate-status.ts'
 import { migrateUpCommand } from './commands/migrate-up.ts'
@@ -42,6 +43,7 @@ export const COMMANDS: readonly Command[] = [
   migrateUpCommand,
   migrateStatusCommand,
   migrateSqlCommand,
+  migratePartitionCommand,
   rolesSqlCommand,
   debeziumConfigCommand,
   workerCommand,

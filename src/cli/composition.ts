@@ -12,6 +12,8 @@ import { systemIds } from '../runtime/ids.ts'
 import { migrateUp } from '../store/postgres/migrate.ts'
 import { migrationSql } from '../store/postgres/migration-sql.ts'
 import { migrationStatus } from '../store/postgres/migration-status.ts'
+import { partitionSql } from '../store/postgres/partition-steps.ts'
+import { partitionTables } from '../store/postgres/partition-tables.ts'
 import { postgresStore } from '../store/postgres/postgres-store.ts'
 import { rolesSql } from '../store/postgres/roles.ts'
 import { openDemoDatabase } from './demo/composition.ts'
@@ -20,7 +22,7 @@ import type { Database, DatabaseTarget, Services } from './services.ts'
 
 /** The services of the real program: PostgreSQL, through the driver of the user's project. */
 export function createServices(): Services {
-  return { openDatabase, migrationSql, rolesSql, openDemoDatabase, packageVersion }
+  return { openDatabase, migrationSql, partitionSql, rolesSql, openDemoDatabase, packageVersion }
 }
 
 /** One command after the other: more connections would have nothing to do. */
@@ -54,6 +56,7 @@ async function openDatabase({ url, schema }: DatabaseTarget): Promise<Database> 
     proof: createProof(store, () => null),
     proofBy: (known) => createProof(store, () => null, known?.masking),
     migrateUp: () => migrateUp(pool, { schema }),
+    partitionTables: (everyDays) => partitionTables(pool, { schema, everyDays }),
     compareMigrations,
     assertReady: async () => {
       const { state, schemaVersion, codeVersion } = await compareMigrations()

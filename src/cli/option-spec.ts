@@ -109,6 +109,17 @@ export function duration(placeholder: string, summary: Localized): OptionSpec<nu
   return { placeholder, summary, read }
 }
 
+/** A number of whole days: 1d. */
+export function days(placeholder: string, range: Range, summary: Localized): OptionSpec<number | undefined> {
+  const read: OptionSpec<number | undefined>['read'] = (given, name, messages) => {
+    if (given === undefined) return { ok: true, value: undefined }
+    const value = Number(/^(\d{1,4})d$/.exec(given.trim())?.[1])
+    if (value >= range.least && value <= range.most) return { ok: true, value }
+    return { ok: false, problem: messages.usage.mustBeDays(name, range.least, range.most, given) }
+  }
+  return { placeholder, summary, read }
+}
+
 /** How often per second: 50 or 50/s. */
 export function rate(placeholder: string, most: number, summary: Localized): OptionSpec<number | undefined> {
   const read: OptionSpec<number | undefined>['read'] = (given, name, messages) => {

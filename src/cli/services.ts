@@ -32,6 +32,17 @@ export interface MigrationReport {
   readonly applied: readonly MigrationStep[]
 }
 
+/** How the tables are divided by time. */
+export interface PartitionedTables {
+  /** True where they were plain before. */
+  readonly converted: boolean
+  readonly everyDays: number
+  /** What is older is in the rest. */
+  readonly restUntil: Date
+  /** Up to here there are partitions. */
+  readonly madeUntil: Date
+}
+
 /** How the schema in the database compares with this version of the program. */
 export interface MigrationComparison {
   readonly schemaVersion: number | null
@@ -72,6 +83,8 @@ export interface Database extends AsyncDisposable {
   /** The same with a catalogue: errors may quote what it does not hide. */
   proofBy(known: KnownCatalogue | undefined): Proof
   migrateUp(): Promise<MigrationReport>
+  /** Divides the tables by time, or makes the next periods where they are divided already. */
+  partitionTables(everyDays: number): Promise<PartitionedTables>
   compareMigrations(): Promise<MigrationComparison>
   /** @throws SchemaMissingError or SchemaVersionError when the tables are missing or of another version. */
   assertReady(): Promise<void>
@@ -85,6 +98,7 @@ export interface Services {
    */
   openDatabase(target: DatabaseTarget): Promise<Database>
   migrationSql(options: { readonly schema: string; readonly from: number }): Promise<string>
+  partitionSql(options: { readonly schema: string; readonly everyDays: number }): string
   rolesSql(options: { readonly schema: string; readonly prefix: string }): Promise<string>
   /** Makes a database ready for the demo: the one that is named, or an embedded one of its own. */
   openDemoDatabase(target: DemoTarget): Promise<DemoDatabase>

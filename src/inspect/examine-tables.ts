@@ -1,9 +1,9 @@
 import type { DoctorLimits, TableFacts, TablesFacts } from '../store/doctor-facts.ts'
 import type { JudgedFinding } from './finding.ts'
 
-/** Judges indexes, triggers, rights and sizes. */
+/** Judges indexes, triggers, rights, sizes and partitions. */
 export function examineTables(facts: TablesFacts, limits: DoctorLimits): readonly JudgedFinding[] {
-  return [...objects(facts), ...rights(facts), ...sizes(facts, limits)]
+  return [...objects(facts), ...rights(facts), ...sizes(facts, limits), ...partitions(facts)]
 }
 
 function objects({ broken }: TablesFacts): readonly JudgedFinding[] {
@@ -47,4 +47,15 @@ function sizeFindings(facts: TableFacts, limits: DoctorLimits): readonly JudgedF
     found.push({ check, severity: 'warning', code: 'BLOAT', facts: { table, bytes, wastedBytes } })
   }
   return found
+}
+
+function partitions({ partitions: facts }: TablesFacts): readonly JudgedFinding[] {
+  const check = 'partitions'
+  if (facts === null) return []
+  const { state, everyDays, madeUntil, daysAhead } = facts
+  const told = { madeUntil, daysAhead }
+  if (state === 'preparing')
+    return [{ check, severity: 'warning', code: 'PARTITIONING_UNFINISHED', facts: told }]
+  if (daysAhead < everyDays) return [{ check, severity: 'problem', code: 'PARTITIONS_SHORT', facts: told }]
+  return [{ check, severity: 'ok', code: 'PARTITIONS_AHEAD', facts: told }]
 }

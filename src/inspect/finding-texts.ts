@@ -88,6 +88,18 @@ export const findingTexts: FindingTexts = {
     message: `Autovacuum is switched off for ${table}.`,
     advice: `Switch it on: alter table ${table} reset (autovacuum_enabled), and autovacuum = on for the server.`,
   }),
+  PARTITIONS_AHEAD: ({ madeUntil }, { time }) =>
+    fine(`There are partitions for all up to ${time(madeUntil)}.`),
+  PARTITIONS_SHORT: ({ madeUntil }, { time }) => ({
+    message: `There are partitions up to ${time(madeUntil)} only: what is published from then on is refused.`,
+    advice:
+      'Workers make them: see that one runs, and what it says of partitions. By hand: commitpost migrate partition.',
+  }),
+  PARTITIONING_UNFINISHED: ({ madeUntil }, { time }) => ({
+    message: `Somebody began to partition the tables and has not finished. Until then ids of ${time(madeUntil)} and later are refused.`,
+    advice:
+      'Finish it: commitpost migrate partition. If nobody does, workers undo it an hour before that time.',
+  }),
   XMIN_FREE: () => fine('Nobody keeps the server from cleaning up for long.'),
   XMIN_HELD: (holder, wording) => ({
     message: `${holderText(holder)} keeps the server from cleaning up: ${wording.count(holder.transactions)} transactions ago${holder.seconds === null ? '' : `, for ${wording.age(holder.seconds)}`}.${holder.query === null ? '' : ` Its last statement: ${holder.query}`}`,

@@ -15,6 +15,7 @@ export type CheckName =
   | 'objects'
   | 'rights'
   | 'bloat'
+  | 'partitions'
   | 'xmin'
   | 'durability'
   | 'clock'
@@ -42,6 +43,9 @@ export interface FindingFacts {
   }
   readonly BLOAT: { readonly table: string; readonly bytes: number; readonly wastedBytes: number }
   readonly AUTOVACUUM_OFF: { readonly table: string }
+  readonly PARTITIONS_AHEAD: { readonly madeUntil: Date; readonly daysAhead: number }
+  readonly PARTITIONS_SHORT: { readonly madeUntil: Date; readonly daysAhead: number }
+  readonly PARTITIONING_UNFINISHED: { readonly madeUntil: Date; readonly daysAhead: number }
   readonly XMIN_FREE: Nothing
   readonly XMIN_HELD: XminHolder
   readonly SESSIONS_HIDDEN: Nothing

@@ -36,7 +36,11 @@ export async function* exportRows(
     const to = smaller(from + window - 1n, highest)
     const items = await store.exportItems(stream, String(from), String(to))
     yield* readAll(store, items)
-    from = to + 1n
+    if (items.length === 0 && to < highest) {
+      const next = await store.nextPosition(String(to), range.highest)
+      if (next === null) return
+      from = BigInt(next)
+    } else from = to + 1n
     if (items.length < ENOUGH_ITEMS) window = smaller(window * 2n, MOST_POSITIONS)
   }
 }

@@ -69,6 +69,17 @@ export interface TableFacts {
   readonly autovacuum: boolean
 }
 
+/** How the tables are divided by time. */
+export interface PartitionFacts {
+  /** `preparing`: somebody began to convert them. */
+  readonly state: 'preparing' | 'partitioned'
+  readonly everyDays: number
+  /** There is a partition for every day before it; while they are being converted, none for it and later is let in. */
+  readonly madeUntil: Date
+  /** How many days that is from now, rounded down. */
+  readonly daysAhead: number
+}
+
 /** Who keeps the server from cleaning up. */
 export interface XminHolder {
   readonly kind: 'session' | 'prepared' | 'slot' | 'standby'
@@ -126,6 +137,8 @@ export interface TablesFacts {
   /** Tables that the connected role may not read. */
   readonly unreadable: readonly string[]
   readonly sizes: readonly TableFacts[]
+  /** Null where they are plain, or may not be read. */
+  readonly partitions: PartitionFacts | null
   readonly subscriptions: readonly SubscriptionFacts[]
   readonly types: readonly StoredType[]
 }

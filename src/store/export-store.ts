@@ -115,6 +115,8 @@ export interface ExportStore {
   ): Promise<ExportRange>
   /** The events of a stream from one position to another, in order. */
   exportItems(stream: string, from: string, to: string): Promise<readonly ExportItem[]>
+  /** The first position after this one that any event may have, up to another; null where there is none. */
+  nextPosition(after: string, upTo: string): Promise<string | null>
   /** Those that took the place of events before the position, and are in no export yet. */
   lateItems(stream: string, before: string): Promise<readonly ExportItem[]>
   /** These events, in order of their positions. */

@@ -140,6 +140,8 @@ export interface QueueStore {
   leave(workerId: string): Promise<void>
   /** Forgets workers that vanished a day ago or longer. */
   forgetWorkers(): Promise<void>
+  /** Where the tables are partitioned: makes what is needed next. Returns how many periods that were. */
+  tendPartitions(): Promise<number>
 }
 
 /** What came of looking for lanes. */

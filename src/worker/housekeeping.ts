@@ -22,7 +22,7 @@ export interface KeptSubscription extends SuspectRunner {
 export interface HousekeepingParts {
   readonly store: Pick<
     WorkerStore,
-    'recover' | 'advanceJoining' | 'openTransaction' | 'takeUnmatched' | 'forgetWorkers'
+    'recover' | 'advanceJoining' | 'openTransaction' | 'takeUnmatched' | 'forgetWorkers' | 'tendPartitions'
   >
   readonly subscriptions: readonly KeptSubscription[]
   readonly quarantine: SuspectQuarantine
@@ -45,11 +45,13 @@ const JOINING_PATIENCE_MS = 5_000
 const UNMATCHED_EVERY_MS = 5_000
 const UNMATCHED_AT_ONCE = 100
 const FORGET_EVERY_MS = 3_600_000
+/** When a period begins, positions follow within seconds. */
+const PARTITIONS_EVERY_MS = 5_000
 
 /**
  * What every worker does for all of them: lets new subscriptions join, returns what vanished workers left, runs
- * suspects apart, reports events that nobody takes, re-drives what policies name, carries retention out, forgets workers that
- * vanished long ago.
+ * suspects apart, reports events that nobody takes, re-drives what policies name, carries retention out, makes partitions
+ * ahead, forgets workers that vanished long ago.
  * Any number of workers may do it at the same time. What fails of it keeps nothing else from being done.
  */
 export class Housekeeping {
@@ -63,6 +65,7 @@ export class Housekeeping {
   #suspects: Promise<void> | null = null
   #unmatchedAtMs = Number.NEGATIVE_INFINITY
   #forgotAtMs = Number.NEGATIVE_INFINITY
+  #tendedAtMs = Number.NEGATIVE_INFINITY
   #isJoining = true
   #served: readonly KeptSubscription[]
   /** Resolves when none of this worker's subscriptions is joining any more. */
@@ -77,6 +80,7 @@ export class Housekeeping {
       this.#chore('unmatched', () => this.#reportUnmatched()),
       this.#chore('re-driving', () => this.#parts.redriver.redrive()),
       this.#chore('forgetting workers', () => this.#forgetWorkers()),
+      this.#chore('partitions', () => this.#tendPartitions()),
       this.#chore('retention', async () => this.#parts.retention?.look()),
     ]
     this.active = new Promise((resolve, reject) => {
@@ -227,6 +231,13 @@ export class Housekeeping {
     if (nowMs - this.#forgotAtMs < FORGET_EVERY_MS) return
     await this.#parts.store.forgetWorkers()
     this.#forgotAtMs = nowMs
+  }
+
+  async #tendPartitions(): Promise<void> {
+    const nowMs = this.#parts.clock.monotonicMs()
+    if (nowMs - this.#tendedAtMs < PARTITIONS_EVERY_MS) return
+    await this.#parts.store.tendPartitions()
+    this.#tendedAtMs = nowMs
   }
 
   #failed(during: string, error: unknown): void {

@@ -18,8 +18,9 @@ import type {
 } from '../../src/index.ts'
 import { createOutbox } from '../../src/outbox.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
-import { migrateUp, postgresStore } from '../../src/store/postgres/index.ts'
+import { postgresStore } from '../../src/store/postgres/index.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { installTables } from '../support/install-tables.ts'
 import { eventually as eventuallyWithin } from '../support/program.ts'
 
 type Told<Kind extends WorkerEvent['kind']> = Extract<WorkerEvent, { readonly kind: Kind }>
@@ -217,7 +218,7 @@ export async function openSystem<C extends Catalogue>(
   options: SystemOptions<C> = {},
 ): Promise<System<C>> {
   const database = await createTestDatabase()
-  await migrateUp(database.pool, { schema: database.schema })
+  await installTables(database.pool, database.schema)
   if (options.tables !== undefined) await database.pool.query(options.tables)
   return new System(database, events, options)
 }

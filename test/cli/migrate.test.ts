@@ -75,3 +75,30 @@ test('roles sql names the roles by the prefix', async () => {
   expect(stdout).toContain('"my box".outbox_event')
   expect(stdout).toContain('"shop_publisher"')
 })
+
+test('partition converts, makes periods, and says so in both languages, on a schema with a name that needs quoting', async () => {
+  await migrate('up')
+  const first = await migrate('partition', '--every', '2d', '--json')
+  expect(first).toMatchObject({ code: 0, stderr: '' })
+  expect(JSON.parse(first.stdout)).toMatchObject({ schema, converted: true, everyDays: 2 })
+  const again = await migrate('partition', '--lang', 'ko')
+  expect(again).toMatchObject({ code: 0, stdout: '' })
+  expect(again.stderr).toContain('기간은 1일이며')
+  expect((await migrate('partition')).stderr).toContain('Periods of 1 day(s), made up to 20')
+})
+
+test('partition --sql prints statements that convert, one by one', async () => {
+  await migrate('up')
+  const { stdout } = await migrate('partition', '--sql')
+  for (const statement of stdout.split('\n').filter((line) => line.startsWith('select'))) {
+    await database.pool.query(statement)
+  }
+  const { stdout: report } = await migrate('partition', '--json')
+  expect(JSON.parse(report)).toMatchObject({ converted: false, everyDays: 1 })
+})
+
+test.each(['1', '0d', '91d', '1h', '1.5d'])('partition --every %s is refused', async (every) => {
+  const { code, stderr } = await runCli(['migrate', 'partition', '--sql', '--every', every])
+  expect(code).toBe(2)
+  expect(stderr).toContain('--every must be a number of days from 1d to 90d')
+})

@@ -1,7 +1,7 @@
-import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
 import { type Random, seededRandom } from '../../src/runtime/random.ts'
 import { sqlState } from '../../src/runtime/sql-state.ts'
+import { eventIdForLayout } from '../support/install-tables.ts'
 import type { Hazard } from './support.ts'
 
 /** One event of a transaction that committed, with the times at which its client sent COMMIT and had the answer. */
@@ -114,7 +114,7 @@ export class PublisherLoad {
     client: pg.Client,
   ): Promise<readonly Omit<Published, 'commitSentMs' | 'commitAckedMs'>[]> {
     const events = Array.from({ length: this.#oneOf([1, 1, 1, 2, 4]) }, () => ({
-      eventId: randomUUID(),
+      eventId: eventIdForLayout(),
       stream: this.stream,
       type: this.#oneOf(this.types),
       key: `k${Math.floor(this.#random() * 20)}`,

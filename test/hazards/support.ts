@@ -1,11 +1,11 @@
 import pg from 'pg'
 import { type Clock, systemClock } from '../../src/runtime/clock.ts'
 import { quoteSchema } from '../../src/store/postgres/identifiers.ts'
-import { migrateUp } from '../../src/store/postgres/migrate.ts'
 import { PostgresWorkerStore } from '../../src/store/postgres/worker-store.ts'
 import type { WorkerStore } from '../../src/store/store.ts'
 import { startEmbeddedPostgres } from '../../src/testing/index.ts'
 import { createOutboxDatabase, type OutboxDatabase, one } from '../store/postgres/fixtures.ts'
+import { installTables } from '../support/install-tables.ts'
 import { lapseLeases } from '../support/leases.ts'
 import { eventually } from '../support/program.ts'
 import { SteppingPool } from './stepping-pool.ts'
@@ -81,7 +81,7 @@ export async function createOwnDatabase(): Promise<OutboxDatabase> {
   url.pathname = `/${schema}`
   const pool = new pg.Pool({ connectionString: url.href })
   pool.on('error', () => undefined)
-  await migrateUp(pool, { schema })
+  await installTables(pool, schema)
   const drop = async (): Promise<void> => {
     await pool.end()
     await shared.pool.query(`drop database ${schema} with (force)`)
@@ -98,7 +98,7 @@ export async function createOwnServer(): Promise<OutboxDatabase> {
   url.searchParams.set('options', `-c search_path=${schema}`)
   const pool = new pg.Pool({ connectionString: url.href })
   pool.on('error', () => undefined)
-  await migrateUp(pool, { schema })
+  await installTables(pool, schema)
   const drop = async (): Promise<void> => {
     await pool.end()
     await server.stop()

@@ -235,6 +235,10 @@ export class MemoryStore implements WorkerStore {
     return this.#run('forgetWorkers', () => {})
   }
 
+  tendPartitions(): Promise<number> {
+    return this.#run('tendPartitions', () => 0)
+  }
+
   register(definition: SubscriptionDefinition): Promise<RegisteredSubscription> {
     return this.#run('register', () => {
       this.definition = definition

@@ -15,6 +15,7 @@ import {
   UnknownOutcomeError,
   WorkerStoppingError,
 } from '../../src/runtime/errors.ts'
+import { NoPartitionError } from '../../src/runtime/no-partition-error.ts'
 
 const delivery = { eventId: 'e-1', subscription: 'billing' }
 const cause = new Error('underneath')
@@ -41,6 +42,7 @@ const table: readonly (readonly [CommitpostError, string, readonly string[]])[] 
     ['without a transaction', 'outbox.publish(tx)'],
   ],
   [new DuplicateEventError(['e-1', 'e-2']), 'DUPLICATE_EVENT', ['e-1, e-2']],
+  [new NoPartitionError(['e-1']), 'NO_PARTITION', ['event e-1', 'version 7', 'commitpost migrate partition']],
   [
     new UnknownOutcomeError('COMMIT', ['e-1'], { cause }),
     'UNKNOWN_OUTCOME',

@@ -37,6 +37,7 @@ const START = [
   'recover',
   'takeUnmatched',
   'forgetWorkers',
+  'tendPartitions',
 ]
 
 /** The second statement of a claim that found something held, or locked in that moment. */

@@ -1,6 +1,5 @@
 import type pg from 'pg'
 import { inject } from 'vitest'
-import { migrateUp } from '../../src/store/postgres/index.ts'
 import { createTestDatabase } from './database.ts'
 import {
   checkHistory,
@@ -9,6 +8,7 @@ import {
   type PublishedEvent,
   readHistory,
 } from './history.ts'
+import { installTables } from './install-tables.ts'
 import { comes } from './patience.ts'
 import { sturdyPool } from './sturdy-pool.ts'
 import type { SubscriptionConfig, WorkerConfig } from './worker-config.ts'
@@ -38,7 +38,7 @@ export async function createFaultDatabase(ownServerUrl?: string): Promise<FaultD
   const witnessUrl = inject('databaseUrl')
   const url = ownServerUrl ?? witnessUrl
   const pool = sturdyPool({ connectionString: withApplicationName(url, WITNESS) })
-  await migrateUp(pool, { schema })
+  await installTables(pool, schema)
   await createHistory(shared.pool, schema)
   return {
     url,

@@ -3,9 +3,10 @@ import { defineEvents } from '../../src/event/define-events.ts'
 import { unchecked } from '../../src/event/standard-schema.ts'
 import type { Transaction } from '../../src/index.ts'
 import { createOutbox, type Outbox } from '../../src/outbox.ts'
-import { migrateUp, postgresStore } from '../../src/store/postgres/index.ts'
+import { postgresStore } from '../../src/store/postgres/index.ts'
 import type { OutboxStore } from '../../src/store/store.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { installTables } from '../support/install-tables.ts'
 
 export const shopEvents = defineEvents({
   OrderPlaced: {
@@ -30,7 +31,7 @@ export interface PostgresOutbox extends AsyncDisposable {
 export async function postgresOutbox(): Promise<PostgresOutbox> {
   const database = await createTestDatabase({ connections: 10 })
   const { pool, schema } = database
-  await migrateUp(pool, { schema })
+  await installTables(pool, schema)
   const store = postgresStore({ pool, schema })
   const outbox = createOutbox({ store, events: shopEvents })
   let n = 0

@@ -28,6 +28,8 @@ export const en: Messages = {
       `${name} must be a time such as 2026-01-31, 2026-01-31T12:00Z or 24h (ago), not "${given}".`,
     mustBeLater: (name, than) => `${name} must be later than ${than}.`,
     mustBeEventId: (name, given) => `${name} must be the id of an event (a UUID), not "${given}".`,
+    mustBeDays: (name, least, most, given) =>
+      `${name} must be a number of days from ${least}d to ${most}d, but is "${given}"`,
     mustBeRate: (name, most, given) =>
       `${name} must be a number per second such as 50/s, at most ${most}, not "${given}".`,
     mustBeOneOf: (name, choices, given) => `${name} must be ${choices.join(' or ')}, not "${given}".`,
@@ -83,6 +85,10 @@ export const en: Messages = {
       `Schema "${schema}": ${found === null ? 'no version' : `version ${found}`}; this program needs version ${needed}.`,
     columns: { version: 'VERSION', name: 'NAME', applied: 'APPLIED' },
     pending: 'pending',
+    partitioned: (schema, restUntil) =>
+      `The tables of schema "${schema}" are partitioned now. What was there, and all up to ${restUntil}, is in the rest.`,
+    madeAhead: (everyDays, madeUntil) =>
+      `Periods of ${everyDays} day(s), made up to ${madeUntil}. Workers make the next ones.`,
     advice: {
       missing: 'Install it with: commitpost migrate up',
       behind: 'Bring it up to date with: commitpost migrate up',

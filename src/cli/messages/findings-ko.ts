@@ -69,6 +69,16 @@ export const findingsKo: FindingTexts = {
     message: `${table}의 autovacuum이 꺼져 있습니다.`,
     advice: `켜십시오: alter table ${table} reset (autovacuum_enabled), 서버 설정 autovacuum = on`,
   }),
+  PARTITIONS_AHEAD: ({ madeUntil }, { time }) => fine(`${time(madeUntil)}까지의 파티션이 있습니다.`),
+  PARTITIONS_SHORT: ({ madeUntil }, { time }) => ({
+    message: `파티션이 ${time(madeUntil)}까지만 있습니다. 그 뒤에 발행하는 이벤트는 거부됩니다.`,
+    advice:
+      '파티션은 워커가 만듭니다. 워커가 실행 중인지, 파티션에 관해 무엇을 알리는지 확인하십시오. 직접 만들려면 commitpost migrate partition을 실행하십시오.',
+  }),
+  PARTITIONING_UNFINISHED: ({ madeUntil }, { time }) => ({
+    message: `테이블을 파티션으로 나누는 작업이 끝나지 않았습니다. 끝날 때까지 ${time(madeUntil)} 이후의 ID는 거부됩니다.`,
+    advice: 'commitpost migrate partition으로 마치십시오. 마치지 않으면 그 한 시간 전에 워커가 되돌립니다.',
+  }),
   XMIN_FREE: () => fine('서버의 정리를 오래 막는 것이 없습니다.'),
   XMIN_HELD: (holder, { count, age }) => ({
     message: `${holderText(holder)}이(가) 서버의 정리를 막고 있습니다: 트랜잭션 ${count(holder.transactions)}개 전${holder.seconds === null ? '' : `, ${age(holder.seconds)} 동안`}.${holder.query === null ? '' : ` 마지막 문장: ${holder.query}`}`,

@@ -42,6 +42,8 @@ export const ko: Messages = {
       `${name} 값은 2026-01-31, 2026-01-31T12:00Z 같은 시각이나 24h(24시간 전) 같은 기간이어야 합니다. 입력한 값: "${given}"`,
     mustBeLater: (name, than) => `${name} 값은 ${than} 값보다 나중이어야 합니다.`,
     mustBeEventId: (name, given) => `${name} 값은 이벤트 ID(UUID)여야 합니다. 입력한 값: "${given}"`,
+    mustBeDays: (name, least, most, given) =>
+      `${name} 값은 ${least}d부터 ${most}d까지의 일수여야 합니다. 입력한 값: "${given}"`,
     mustBeRate: (name, most, given) =>
       `${name} 값은 50/s 같은 초당 횟수이며 ${most} 이하여야 합니다. 입력한 값: "${given}"`,
     mustBeOneOf: (name, choices, given) =>
@@ -99,6 +101,10 @@ export const ko: Messages = {
       `"${schema}" 스키마: ${found === null ? '버전 없음' : `버전 ${found}`}. 이 프로그램에는 버전 ${needed}이(가) 필요합니다.`,
     columns: { version: '버전', name: '이름', applied: '적용 시각' },
     pending: '적용 전',
+    partitioned: (schema, restUntil) =>
+      `"${schema}" 스키마의 테이블을 파티션으로 나누었습니다. 지금까지의 행과 ${restUntil} 이전의 행은 나머지 파티션에 있습니다.`,
+    madeAhead: (everyDays, madeUntil) =>
+      `기간은 ${everyDays}일이며 ${madeUntil}까지 만들어 두었습니다. 다음 기간은 워커가 만듭니다.`,
     advice: {
       missing: '설치 명령: commitpost migrate up',
       behind: '업데이트 명령: commitpost migrate up',

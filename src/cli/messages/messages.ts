@@ -42,6 +42,7 @@ export interface UsageMessages {
   readonly mustBeTime: (name: string, given: string) => string
   readonly mustBeLater: (name: string, than: string) => string
   readonly mustBeEventId: (name: string, given: string) => string
+  readonly mustBeDays: (name: string, least: number, most: number, given: string) => string
   readonly mustBeRate: (name: string, most: number, given: string) => string
   readonly mustBeOneOf: (name: string, choices: readonly string[], given: string) => string
   readonly surplus: (text: string) => string
@@ -90,6 +91,8 @@ export interface MigrateMessages {
   readonly versions: (schema: string, found: number | null, needed: number) => string
   readonly columns: Readonly<Record<'version' | 'name' | 'applied', string>>
   readonly pending: string
+  readonly partitioned: (schema: string, restUntil: string) => string
+  readonly madeAhead: (everyDays: number, madeUntil: string) => string
   readonly advice: Readonly<Record<'missing' | 'behind' | 'ahead', string>>
 }
 

@@ -55,6 +55,7 @@ export const proofEn: ProofMessages = {
       objects: 'indexes',
       rights: 'rights',
       bloat: 'bloat',
+      partitions: 'partitions',
       xmin: 'xmin',
       durability: 'durability',
       clock: 'clock',

@@ -52,6 +52,7 @@ export const proofKo: ProofMessages = {
       objects: '인덱스',
       rights: '권한',
       bloat: '팽창',
+      partitions: '파티션',
       xmin: 'xmin',
       durability: '내구성',
       clock: '시계',

@@ -3,6 +3,7 @@ import type { DoctorFacts, DoctorLimits, SchemaFacts, TablesFacts } from '../doc
 import { type PgClient, type PgPool, rawQuery, withClient } from './client.ts'
 import { brokenObjects } from './doctor-broken.ts'
 import { seesAllSessions, xminHolders } from './doctor-holders.ts'
+import { partitionFacts } from './doctor-partitions.ts'
 import { surplusRights, unreadableTables } from './doctor-rights.ts'
 import { tableSizes } from './doctor-sizes.ts'
 import { subscriptionFacts } from './doctor-subscriptions.ts'
@@ -82,6 +83,7 @@ async function tablesFacts(
     surplusRights: await surplusRights(client, schema),
     unreadable,
     sizes: await tableSizes(client, schema),
+    partitions: isReadable ? await partitionFacts(client, schema) : null,
     subscriptions: isReadable ? await subscriptionFacts(client, schema, limits.leaseSeconds) : [],
     types: isReadable ? await storedTypes(client, schema) : [],
   }

@@ -11,6 +11,12 @@ const itemsSql = (schema: QuotedSchema): string => `
    where e.stream = $1 and e.id >= $2 and e.id <= $3
    order by e.id, e.event_id`
 
+// Where others have events nearby there is no gap. With the first position of a period there is one, of many millions.
+const nextSql = (schema: QuotedSchema): string => `
+  select case when exists (select 1 from ${schema}.outbox_event e where e.id > $1 and e.id <= $1::bigint + 100000)
+              then $1::bigint + 1
+              else (select min(e.id) from ${schema}.outbox_event e where e.id > $1 and e.id <= $2) end`
+
 // The few that are in no export are looked up one by one.
 const lateSql = (schema: QuotedSchema): string => `
   select ${COLUMNS} from ${schema}.outbox_amendment a
@@ -27,6 +33,17 @@ export function exportItems(
   to: string,
 ): Promise<readonly ExportItem[]> {
   return read(pool, itemsSql(schema), [stream, from, to])
+}
+
+/** The first position after this one that any event may have, up to another; null where there is none. */
+export async function nextPosition(
+  pool: PgPool,
+  schema: QuotedSchema,
+  after: string,
+  upTo: string,
+): Promise<string | null> {
+  const [row] = await withClient(pool, (client) => rawQuery(client, nextSql(schema), [after, upTo]))
+  return row?.[0] ?? null
 }
 
 /** Those that took the place of events before the position, and are in no export yet. */

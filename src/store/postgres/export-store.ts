@@ -11,7 +11,7 @@ import type {
 } from '../export-store.ts'
 import type { PgPool } from './client.ts'
 import { explained } from './explained.ts'
-import { exportItems, lateItems } from './export-items.ts'
+import { exportItems, lateItems, nextPosition } from './export-items.ts'
 import { exportRange, isDecided, isKnownStream, proposeBarrier } from './export-range.ts'
 import { findExport, findExports } from './find-exports.ts'
 import type { QuotedSchema } from './identifiers.ts'
@@ -60,6 +60,10 @@ export class PostgresExportStore implements ExportStore {
     return this.#ask('exports.run', () =>
       exportRange(this.#pool, this.#schema, stream, first, decided, bound),
     )
+  }
+
+  nextPosition(after: string, upTo: string): Promise<string | null> {
+    return this.#ask('exports.run', () => nextPosition(this.#pool, this.#schema, after, upTo))
   }
 
   exportItems(stream: string, from: string, to: string): Promise<readonly ExportItem[]> {

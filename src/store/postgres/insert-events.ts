@@ -1,5 +1,6 @@
 import { defaultOrderingKey, type NewEvent } from '../../event/event.ts'
 import { CommitpostError, DuplicateEventError } from '../../runtime/errors.ts'
+import { NoPartitionError } from '../../runtime/no-partition-error.ts'
 import type { OnDuplicate } from '../publish-store.ts'
 import type { Transaction } from '../transaction.ts'
 import { abortedTransaction } from './assert-in-transaction.ts'
@@ -125,18 +126,32 @@ function optionalOf({ orderingKey, sequenced, headers, occurredAt }: NewEvent): 
 /** What the caller can act on gets a name. All else, 40001 ("retry the transaction") included, stays as it is. */
 function explained(error: unknown, events: readonly NewEvent[], schema: QuotedSchema): unknown {
   const found = driverErrorOf(error)
-  if (found?.code === '23505' && isPrimaryKey(found.constraint)) {
-    return new DuplicateEventError(duplicateIds(found.detail ?? found.message, events), { cause: error })
-  }
-  if (found !== null && isOfAnotherEncoding(found)) return encodingMismatch({ cause: error })
-  if (found?.code === '25P02') return abortedTransaction('publish', { cause: error })
-  return schemaMissing(error, schema) ?? error
+  const named = found === null ? null : explanationOf(found, events, { cause: error })
+  return named ?? schemaMissing(error, schema) ?? error
+}
+
+function explanationOf(
+  found: DriverError,
+  events: readonly NewEvent[],
+  options: ErrorOptions,
+): CommitpostError | null {
+  const ids = namedIds(found.detail ?? found.message, events)
+  if (found.code === '23505' && isPrimaryKey(found.constraint)) return new DuplicateEventError(ids, options)
+  if (isWithoutPartition(found)) return new NoPartitionError(ids, options)
+  if (isOfAnotherEncoding(found)) return encodingMismatch(options)
+  return found.code === '25P02' ? abortedTransaction('publish', options) : null
 }
 
 /** Some encodings read our text as other characters, and others not at all. */
 function isOfAnotherEncoding({ code, message }: DriverError): boolean {
   if (code === '22P02') return message.includes(NOT_UTF8)
   return (code === '22021' || code === '22P05') && /encoding "(?!UTF8")/.test(message)
+}
+
+/** Only a row that has no partition is refused for no constraint at all; while tables are converted there is one. */
+function isWithoutPartition({ code, constraint, message }: DriverError): boolean {
+  if (code !== '23514') return false
+  return constraint === null ? !/check constraint/i.test(message) : constraint === 'outbox_event_until'
 }
 
 function encodingMismatch(options: ErrorOptions): CommitpostError {
@@ -153,7 +168,7 @@ function isPrimaryKey(constraint: string | null): boolean {
 }
 
 /** The server names the id only to roles that may read it. Otherwise it is one of these. */
-function duplicateIds(serverText: string, events: readonly NewEvent[]): readonly string[] {
+function namedIds(serverText: string, events: readonly NewEvent[]): readonly string[] {
   const ids = [...new Set(events.map(({ eventId }) => eventId))]
   const named = ids.filter((eventId) => serverText.includes(eventId))
   return named.length > 0 ? named : ids

@@ -2,6 +2,7 @@ import type { RetentionPace, RetentionStep } from '../retention-store.ts'
 import { type PgPool, type RawRow, rawQuery, withTransaction } from './client.ts'
 import type { QuotedSchema } from './identifiers.ts'
 import { operatorName, operatorNote } from './operator.ts'
+import { surveyPeriod } from './survey-period.ts'
 
 const COLUMNS = 'state, deleted, archived, wait_ms'
 
@@ -20,6 +21,7 @@ export async function stepRetention(
   { batchSize, pauseMs, share }: RetentionPace,
   act: { readonly operator: string; readonly note: string | null } | null,
 ): Promise<RetentionStep> {
+  await surveyPeriod(pool, schema, runId)
   const values = [runId, stepper, batchSize, pauseMs, share]
   const [row] = await withTransaction(pool, (client) =>
     act === null

@@ -20,7 +20,7 @@ const lettersSql = (schema: QuotedSchema): string => `
 
 /** What is known of an event and of its way to every subscription. Reads by indexes only. */
 export async function traceEvent(pool: PgPool, schema: QuotedSchema, eventId: string): Promise<EventTrace> {
-  const trace = await withSnapshot(pool, async (client) => {
+  const trace = await withSnapshot(pool, schema, async (client) => {
     const [event] = await rawQuery(client, eventSql(schema), [eventId])
     if (event === undefined) {
       const letters = await readLetters(client, schema, eventId)

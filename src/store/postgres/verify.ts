@@ -39,7 +39,7 @@ export async function verify(
   schema: QuotedSchema,
   request: VerifyRequest,
 ): Promise<VerifyReport> {
-  return withSnapshot(pool, async (client) => {
+  return withSnapshot(pool, schema, async (client) => {
     const [now] = await rawQuery(client, nowSql, [])
     const asked = await readAsked(client, schema, request.subscription)
     const range = await positionRange(client, schema, request)

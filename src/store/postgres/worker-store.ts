@@ -48,6 +48,7 @@ import { settle } from './settle.ts'
 import type { WorkerPool } from './sibling-pool.ts'
 import { takeLanes } from './take-lanes.ts'
 import { takeUnmatched } from './take-unmatched.ts'
+import { tendPartitions } from './tend-partitions.ts'
 import { unpark } from './unpark.ts'
 import { StrandedScan } from './unpark-stranded.ts'
 import { WakeListener } from './wake-channel.ts'
@@ -126,6 +127,10 @@ export class PostgresWorkerStore implements WorkerStore {
 
   forgetWorkers(): Promise<void> {
     return forgetWorkers(this.#pool, this.#schema)
+  }
+
+  tendPartitions(): Promise<number> {
+    return tendPartitions(this.#pool, this.#schema)
   }
 
   takeLanes(request: Parameters<LaneStore['takeLanes']>[0]): Promise<TakenLanes> {

@@ -3,6 +3,8 @@ import {
   migrateUp,
   migrationSql,
   migrationStatus,
+  partitionSql,
+  partitionTables,
   postgresStore,
   rolesSql,
 } from '../../../src/store/postgres/index.ts'
@@ -62,6 +64,26 @@ export const identifiers: Group = {
     ),
     invalid("migrationSql({ schema: 'x', from: -1 })", 'from must be a whole number from 0', () =>
       migrationSql({ schema: 'x', from: -1 }),
+    ),
+    invalid('partitionTables()', 'the first argument must be a pool, such as new pg.Pool()', () =>
+      partitionTables(wrong(undefined)),
+    ),
+    invalid("partitionTables(pool, { every: '1d' })", 'did you mean "everyDays"?', ({ pool }) =>
+      partitionTables(pool, wrong({ every: '1d' })),
+    ),
+    invalid(
+      'partitionTables(pool, { everyDays: 91 })',
+      'everyDays must be a whole number from 1 to 90',
+      ({ pool }) => partitionTables(pool, { everyDays: 91 }),
+    ),
+    refused(
+      'partitionTables on a schema that nobody migrated',
+      'SCHEMA_MISSING',
+      'commitpost migrate up',
+      ({ pool, schema }) => partitionTables(pool, { schema: `${schema}_none` }),
+    ),
+    invalid("partitionSql({ schema: 'x', everyDays: 0 })", 'everyDays must be a whole number from 1', () =>
+      partitionSql({ schema: 'x', everyDays: 0 }),
     ),
     invalid('rolesSql()', 'the argument must be an object, but is undefined', () =>
       rolesSql(wrong(undefined)),

@@ -2,11 +2,11 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { systemClock } from '../../../src/runtime/clock.ts'
 import { completeInTransaction } from '../../../src/store/postgres/complete-in-transaction.ts'
 import { quoteSchema } from '../../../src/store/postgres/identifiers.ts'
-import { migrateUp } from '../../../src/store/postgres/migrate.ts'
 import { siblingPool } from '../../../src/store/postgres/sibling-pool.ts'
 import { PostgresWorkerStore } from '../../../src/store/postgres/worker-store.ts'
 import type { WorkerStore } from '../../../src/store/store.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
+import { installTables } from '../../support/install-tables.ts'
 import { lapseLeases } from '../../support/leases.ts'
 import type { ContractDelivery, ContractHarness } from '../contract/harness.ts'
 import { beat, claim, DONE, join, retryNow, settled } from '../contract/helpers.ts'
@@ -89,7 +89,7 @@ describe('the store contract on PostgreSQL', () => {
 
   beforeEach(async () => {
     database = await createTestDatabase()
-    await migrateUp(database.pool, { schema: database.schema })
+    await installTables(database.pool, database.schema)
     harness = new PostgresHarness(database)
   })
 

@@ -1,10 +1,9 @@
-import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
 import type { NewEvent } from '../../../src/event/event.ts'
 import { type QuotedSchema, quoteSchema } from '../../../src/store/postgres/identifiers.ts'
-import { migrateUp } from '../../../src/store/postgres/migrate.ts'
 import type { Transaction } from '../../../src/store/transaction.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
+import { eventIdForLayout, installTables } from '../../support/install-tables.ts'
 
 /** A migrated schema of its own, named by its plain name in `schema` and ready for SQL in `quoted`. */
 export interface OutboxDatabase extends TestDatabase {
@@ -15,7 +14,7 @@ export async function createOutboxDatabase(options?: {
   readonly connections?: number
 }): Promise<OutboxDatabase> {
   const database = await createTestDatabase(options)
-  await migrateUp(database.pool, { schema: database.schema })
+  await installTables(database.pool, database.schema)
   return { ...database, quoted: quoteSchema(database.schema) }
 }
 
@@ -65,7 +64,7 @@ export interface PlainEvent {
 
 /** Publishes as any program in any language may: by a plain INSERT. Returns the event's id. */
 export async function insertEvent(client: Queryable, event: PlainEvent = {}): Promise<string> {
-  const eventId = event.eventId ?? randomUUID()
+  const eventId = event.eventId ?? eventIdForLayout()
   await client.query(
     `insert into outbox_event (event_id, stream, event_type, aggregate_type, aggregate_id, ordering_key, sequence, payload)
      values ($1, $2, $3, 'order', $4, $5, $6, '{"total": 1}')`,
@@ -187,7 +186,7 @@ export async function makeDead(
 /** A complete event as the publisher hands it to the store. */
 export function newEvent(overrides: Partial<NewEvent> = {}): NewEvent {
   return {
-    eventId: randomUUID(),
+    eventId: eventIdForLayout(),
     stream: 'shop.order',
     type: 'OrderPlaced',
     schemaVersion: 1,

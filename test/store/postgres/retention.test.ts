@@ -1,6 +1,6 @@
-import { randomUUID } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { amendDeadLetter } from '../../../src/store/postgres/amend-dead-letter.ts'
+import { eventIdForLayout } from '../../support/install-tables.ts'
 import { claimLanes, DONE, dead, join, retryLater, settled, takeLanes } from '../contract/helpers.ts'
 import { column, insertEvent, one } from './fixtures.ts'
 import { publish, sabotage, settle } from './proof-fixtures.ts'
@@ -130,7 +130,7 @@ describe('what retention lets go', () => {
     await settle(db, other, 1)
     const letter = await one<string>(db.pool, 'select id from outbox_dead_letter')
     const request = { payloadJson: '{}', schemaVersion: null, operator: 'kim', note: null }
-    await amendDeadLetter(db.pool, db.quoted, letter, { ...request, eventId: randomUUID() })
+    await amendDeadLetter(db.pool, db.quoted, letter, { ...request, eventId: eventIdForLayout() })
     expect(await retain(db)).toEqual({ deleted: 0, archived: 0 })
     await settle(db, sub, 1)
     expect(await retain(db)).toEqual({ deleted: 2, archived: 0 })

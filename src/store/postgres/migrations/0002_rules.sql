@@ -211,7 +211,7 @@ create function {schema}.outbox_refuse_removal() returns trigger
   language plpgsql set search_path = pg_catalog, pg_temp
   as $commitpost$
 begin
-  if tg_op = 'DELETE' and {schema}.outbox_is_buried(old) then
+  if tg_op = 'DELETE' and {schema}.outbox_is_buried(old.status, old.subscription_id, old.event_id) then
     return old;
   end if;
   raise exception 'a delivery that is not DONE cannot be removed'

@@ -1,15 +1,14 @@
 -- How things end: subscriptions that are retired.
 
 -- Nobody will ever decide on it: its subscription is retired, and no dead letter of it is open.
-create function {schema}.outbox_is_buried(delivery {schema}.outbox_delivery) returns boolean
+-- Not of a row of outbox_delivery: its type would be bound to a table that partitioning puts in another's place.
+create function {schema}.outbox_is_buried(status text, of_subscription integer, of_event uuid) returns boolean
   language sql stable set search_path = pg_catalog, pg_temp
   as $commitpost$
-    select delivery.status = 'DEAD'
-       and exists (select 1 from {schema}.outbox_subscription s
-                    where s.id = delivery.subscription_id and s.state = 'retired')
+    select status = 'DEAD'
+       and exists (select 1 from {schema}.outbox_subscription s where s.id = of_subscription and s.state = 'retired')
        and not exists (select 1 from {schema}.outbox_dead_letter l
-                        where l.event_id = delivery.event_id and l.subscription_id = delivery.subscription_id
-                          and not l.resolved)
+                        where l.event_id = of_event and l.subscription_id = of_subscription and not l.resolved)
   $commitpost$;
 
 -- What was read before a lock was had must not decide: only READ COMMITTED reads again.
@@ -189,7 +188,7 @@ end
 
 -- As in 0002: functions are open to everybody unless that is taken back.
 revoke all on function
-  {schema}.outbox_is_buried({schema}.outbox_delivery), {schema}.outbox_require_read_committed(),
+  {schema}.outbox_is_buried(text, integer, uuid), {schema}.outbox_require_read_committed(),
   {schema}.outbox_lock_registry(),
   {schema}.outbox_open_deliveries(integer), {schema}.outbox_discard({schema}.outbox_subscription, text),
   {schema}.outbox_retire(text, text, text, boolean, boolean), {schema}.outbox_close_retired()

@@ -185,7 +185,7 @@ create or replace function {schema}.outbox_refuse_removal() returns trigger
   as $commitpost$
 begin
   if tg_op = 'DELETE' then
-    if {schema}.outbox_is_buried(old) then
+    if {schema}.outbox_is_buried(old.status, old.subscription_id, old.event_id) then
       return old;
     end if;
     perform 1 from {schema}.outbox_amendment a where a.event_id = old.event_id and a.xid = pg_current_xact_id();

@@ -27,7 +27,8 @@ revoke all on
   {schema}.outbox_redrive_item, {schema}.outbox_migration, {schema}.outbox_alarm, {schema}.outbox_monitor,
   {schema}.outbox_scope, {schema}.outbox_operator_log_head, {schema}.outbox_stand_in, {schema}.outbox_lease,
   {schema}.outbox_in_hand, {schema}.outbox_export, {schema}.outbox_export_head, {schema}.outbox_archive,
-  {schema}.outbox_archived, {schema}.outbox_retention_run
+  {schema}.outbox_archived, {schema}.outbox_retention_run, {schema}.outbox_partitioning, {schema}.outbox_period,
+  {schema}.outbox_period_survey
   from public, {publisher}, {worker}, {operator}, {viewer};
 revoke all on sequence
   {schema}.outbox_event_id_seq, {schema}.outbox_registry_xid, {schema}.outbox_lease_token
@@ -42,7 +43,7 @@ revoke all on function
   {schema}.outbox_close_dead_letter(bigint, text, text, text), {schema}.outbox_retry(bigint, text, text),
   {schema}.outbox_resolve(bigint, text, text), {schema}.outbox_retire(text, text, text, boolean, boolean),
   {schema}.outbox_close_retired(), {schema}.outbox_discard({schema}.outbox_subscription, text),
-  {schema}.outbox_open_deliveries(integer), {schema}.outbox_is_buried({schema}.outbox_delivery),
+  {schema}.outbox_open_deliveries(integer), {schema}.outbox_is_buried(text, integer, uuid),
   {schema}.outbox_lock_registry(), {schema}.outbox_require_operator(text),
   {schema}.outbox_error_pattern(text), {schema}.outbox_fingerprint(text, text),
   {schema}.outbox_dead_reason(text, bigint, integer), {schema}.outbox_describe_letter(),
@@ -77,7 +78,23 @@ revoke all on function
   {schema}.outbox_retain(bigint, text, text, text, integer, integer, double precision),
   {schema}.outbox_retain_by_policy(bigint, text, integer, integer, double precision),
   {schema}.outbox_preview_retention(jsonb, integer), {schema}.outbox_missing_archived(bigint, bigint),
-  {schema}.outbox_purge_archive(text, text, interval, text, text, integer)
+  {schema}.outbox_purge_archive(text, text, interval, text, text, integer),
+  {schema}.outbox_day_of(timestamptz), {schema}.outbox_start_of(integer), {schema}.outbox_first_position(integer),
+  {schema}.outbox_bound(text, integer), {schema}.outbox_relation(text), {schema}.outbox_refuse_partition(),
+  {schema}.outbox_dress_partition(text, text), {schema}.outbox_try_lock_partitions(),
+  {schema}.outbox_make_period(integer, integer), {schema}.outbox_abandon_partitions(), {schema}.outbox_tend_partitions(),
+  {schema}.outbox_refuse_unpartitionable(), {schema}.outbox_refuse_later_than(integer),
+  {schema}.outbox_prepare_partitions(integer), {schema}.outbox_validate_partitions(text),
+  {schema}.outbox_grants_on(regclass), {schema}.outbox_views_of(regclass), {schema}.outbox_parts_of(regclass),
+  {schema}.outbox_put_above(text, integer), {schema}.outbox_exchange_tables(integer, boolean), {schema}.outbox_convert_to_partitions(),
+  {schema}.outbox_set_storage(text, text), {schema}.outbox_columns_of(text), {schema}.outbox_put_together(text),
+  {schema}.outbox_unpartition(),
+  {schema}.outbox_droppable_days(timestamptz), {schema}.outbox_survivors({schema}.outbox_retention_run, integer),
+  {schema}.outbox_staying_positions(uuid[], integer), {schema}.outbox_survey_period(bigint),
+  {schema}.outbox_survey_until({schema}.outbox_retention_run, integer),
+  {schema}.outbox_move_to_rest(text, text, anyarray, integer), {schema}.outbox_exchange_rest(text, integer),
+  {schema}.outbox_drop_period({schema}.outbox_period_survey),
+  {schema}.outbox_drop_next_period({schema}.outbox_retention_run)
   from public, {publisher}, {worker}, {operator}, {viewer};
 
 grant usage on schema {schema} to {publisher}, {worker}, {operator}, {viewer};
@@ -140,6 +157,9 @@ grant execute on function
   {schema}.outbox_retain_by_policy(bigint, text, integer, integer, double precision)
   to {worker};
 
+-- Makes partitions ahead, and can do nothing else to them.
+grant execute on function {schema}.outbox_tend_partitions(), {schema}.outbox_survey_period(bigint) to {worker}, {operator};
+
 -- == viewer: reads ================================================================================
 
 grant select on
@@ -149,7 +169,8 @@ grant select on
   {schema}.outbox_redrive_item, {schema}.outbox_migration, {schema}.outbox_alarm, {schema}.outbox_monitor,
   {schema}.outbox_scope, {schema}.outbox_operator_log_head, {schema}.outbox_stand_in, {schema}.outbox_lease,
   {schema}.outbox_in_hand, {schema}.outbox_export, {schema}.outbox_export_head, {schema}.outbox_archive,
-  {schema}.outbox_archived, {schema}.outbox_retention_run
+  {schema}.outbox_archived, {schema}.outbox_retention_run, {schema}.outbox_partitioning, {schema}.outbox_period,
+  {schema}.outbox_period_survey
   to {viewer}, {operator};
 grant execute on function
   {schema}.outbox_matches(text[], text[], text, text),
