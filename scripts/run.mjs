@@ -22,22 +22,26 @@ const tasks = {
     await buildDev()
     return run(process.execPath, [`.build/bench/${name}.js`, ...args])
   },
-  chaos: async (args) => {
-    // A directory of its own: another build must not change programs that this run is still going to start.
-    const directory = `.build/run-${process.pid}`
-    try {
-      await buildDev(directory)
-      return await run(process.execPath, [`${directory}/test/programs/chaos.js`, ...args])
-    } finally {
-      await rm(directory, { recursive: true, force: true })
-    }
-  },
+  chaos: (args) => runProgram('chaos', args),
+  infra: (args) => runProgram('infra', args),
   test,
   check,
   build,
   'build:dev': ([directory]) => buildDev(directory),
   'package:check': checkPackage,
   format: () => run('node_modules/.bin/biome', ['check', '--write', '.']),
+}
+
+/** A program of test/programs. */
+async function runProgram(name, args) {
+  // A directory of its own: another build must not change programs that this run is still going to start.
+  const directory = `.build/run-${process.pid}`
+  try {
+    await buildDev(directory)
+    return await run(process.execPath, [`${directory}/test/programs/${name}.js`, ...args])
+  } finally {
+    await rm(directory, { recursive: true, force: true })
+  }
 }
 
 const [name, ...args] = process.argv.slice(2)

@@ -1,5 +1,6 @@
 import type { Command } from './command.ts'
 import { auditVerifyCommand } from './commands/audit-verify.ts'
+import { debeziumConfigCommand } from './commands/debezium-config.ts'
 import { demoCommand } from './commands/demo.ts'
 import { dlqAmendCommand } from './commands/dlq-amend.ts'
 import { dlqBlockedCommand } from './commands/dlq-blocked.ts'
@@ -42,6 +43,7 @@ export const COMMANDS: readonly Command[] = [
   migrateStatusCommand,
   migrateSqlCommand,
   rolesSqlCommand,
+  debeziumConfigCommand,
   workerCommand,
   monitorCommand,
   statusCommand,

@@ -85,6 +85,15 @@ export function required<Value>(spec: OptionSpec<Value | undefined>): OptionSpec
   }
 }
 
+/** The same, with a value for where it is left out. */
+export function withDefault<Value>(spec: OptionSpec<Value | undefined>, value: Value): OptionSpec<Value> {
+  return {
+    ...spec,
+    read: (given, name, messages) =>
+      given === undefined ? { ok: true, value } : (spec.read(given, name, messages) as Reading<Value>), // what is given is read to a value
+  }
+}
+
 /** A length of time such as 20s or 5m, in milliseconds. */
 export function duration(placeholder: string, summary: Localized): OptionSpec<number | undefined> {
   const read: OptionSpec<number | undefined>['read'] = (given, name, messages) => {

@@ -1,4 +1,5 @@
 import { careEn } from './care-en.ts'
+import { debeziumEn } from './debezium.ts'
 import { exportEn } from './export-messages.ts'
 import type { Messages } from './messages.ts'
 import { proofEn } from './proof-en.ts'
@@ -166,6 +167,7 @@ export const en: Messages = {
   care: careEn,
   redrive: redriveEn,
   retain: retainEn,
+  debezium: debeziumEn,
   proof: proofEn,
   exports: exportEn,
   worker: {

@@ -1,5 +1,6 @@
 import type { CommitpostErrorCode } from '../../runtime/errors.ts'
 import { careKo } from './care-ko.ts'
+import { debeziumKo } from './debezium.ts'
 import { exportKo } from './export-messages.ts'
 import type { Messages } from './messages.ts'
 import { proofKo } from './proof-ko.ts'
@@ -182,6 +183,7 @@ export const ko: Messages = {
   care: careKo,
   redrive: redriveKo,
   retain: retainKo,
+  debezium: debeziumKo,
   proof: proofKo,
   exports: exportKo,
   worker: {

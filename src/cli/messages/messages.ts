@@ -2,6 +2,7 @@ import type { CommitpostErrorCode } from '../../runtime/errors.ts'
 import type { Localized } from '../../runtime/language.ts'
 import type { DeadLetter } from '../../store/dead-letter-store.ts'
 import type { CareMessages } from './care-messages.ts'
+import type { DebeziumMessages } from './debezium.ts'
 import type { ExportMessages } from './export-messages.ts'
 import type { ProofMessages } from './proof.ts'
 import type { RedriveMessages } from './redrive.ts'
@@ -18,6 +19,7 @@ export interface Messages {
   readonly care: CareMessages
   readonly redrive: RedriveMessages
   readonly retain: RetainMessages
+  readonly debezium: DebeziumMessages
   readonly proof: ProofMessages
   readonly exports: ExportMessages
   readonly worker: WorkerMessages

@@ -53,7 +53,8 @@ export async function freePort(): Promise<number> {
   )
 }
 
-async function isFree(port: number): Promise<boolean> {
+/** Whether nobody listens on a port of this machine. */
+export async function isFree(port: number): Promise<boolean> {
   const probe = createServer()
   const answer = new Promise<boolean>((resolve) => {
     probe.once('error', () => resolve(false))

@@ -80,6 +80,30 @@ export const commandLine: Group = {
       'INVALID_OPTIONS',
       'a name must be at most 63 bytes',
     ),
+    cli(
+      ['debezium', 'config', '--database', 'oracle://app:s3cret@db/x'],
+      2,
+      'USAGE',
+      'The database must be given as postgres://user@host:port/name',
+    ),
+    cli(
+      ['debezium', 'config', '--database', NO_SERVER, '--name', 'a b'],
+      2,
+      'USAGE',
+      '--name must be letters, digits, ".", "_" and "-", at most 63 of them',
+    ),
+    cli(
+      ['debezium', 'config', '--database', NO_SERVER, '--topic-prefix', 't'.repeat(121)],
+      2,
+      'USAGE',
+      '--topic-prefix must be letters, digits, ".", "_" and "-", at most 120 of them',
+    ),
+    cli(
+      ['debezium', 'config', '--database', NO_SERVER, '--server-id', '0'],
+      2,
+      'USAGE',
+      '--server-id must be a whole number',
+    ),
     cli(['demo', '--for', 'ever'], 2, 'USAGE', '--for must be a length of time'),
   ],
 }

@@ -4,23 +4,13 @@ import { join } from 'node:path'
 import { Kafka, logLevel } from 'kafkajs'
 import { freePort } from '../../../src/testing/postgres/server.ts'
 import { ensureJars } from './jars.ts'
-import { type JavaProgram, JavaServer } from './java-server.ts'
+import { type JavaProgram, JavaServer, type ServerControl } from './java-server.ts'
 import { type Properties, propertiesText, sharedSettings } from './settings.ts'
 
 /** A running Kafka of one node. It ends with this process, however that dies, unless it is stopped before. */
-export interface KafkaServer extends AsyncDisposable {
+export interface KafkaServer extends ServerControl {
   /** For clients: `127.0.0.1:<port>`. */
   readonly bootstrap: string
-  /** Where its data and its log are. */
-  readonly directory: string
-  /** The process id of the broker, another one after each restart; `undefined` while it is down. */
-  readonly pid: number | undefined
-  /** Ends the broker for good and removes its data. */
-  stop(): Promise<void>
-  /** Kills the broker with SIGKILL, as a crash would; `restart` brings it back with its data. */
-  kill(): Promise<void>
-  /** Stops the broker, if it runs, and starts it again on the same port and data. */
-  restart(): Promise<void>
 }
 
 /** What may be chosen about a broker. */
@@ -49,27 +39,13 @@ export async function startKafka(options: KafkaOptions = {}): Promise<KafkaServe
   try {
     await writeFile(file, propertiesText(await brokerSettings(server.directory, port)))
     const cluster = randomBytes(16).toString('base64url')
-    await server.run(java('kafka.tools.StorageTool', ['format', '--standalone', '-t', cluster, '-c', file]))
+    await server.run(java('kafka.tools.StorageTool', ['format', '-t', cluster, '-c', file]))
     await start()
   } catch (error) {
     await server.remove('SIGKILL')
     throw error
   }
-  const stop = (): Promise<void> => server.remove('SIGTERM')
-  return {
-    bootstrap,
-    directory: server.directory,
-    get pid() {
-      return server.pid
-    },
-    stop,
-    kill: () => server.end('SIGKILL'),
-    restart: async () => {
-      await server.end('SIGTERM')
-      await start()
-    },
-    [Symbol.asyncDispose]: stop,
-  }
+  return Object.assign(server.control(start), { bootstrap })
 }
 
 async function brokerSettings(directory: string, port: number): Promise<Properties> {
@@ -77,7 +53,7 @@ async function brokerSettings(directory: string, port: number): Promise<Properti
   return {
     ...(await sharedSettings('kafka.env', 'KAFKA_')),
     listeners: `PLAINTEXT://127.0.0.1:${port},CONTROLLER://${controller}`,
-    'controller.quorum.bootstrap.servers': controller,
+    'controller.quorum.voters': `1@${controller}`,
     'log.dirs': join(directory, 'data'),
   }
 }

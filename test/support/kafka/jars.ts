@@ -28,6 +28,7 @@ export function kafkaAvailable(): boolean {
 /** Fetches what infra/pom.xml names, once for each content of that file; about 100 MB. */
 export async function ensureJars(): Promise<Jars> {
   const directory = cache()
+  needs('java', 'Java 17 or later')
   await mkdir(dirname(directory), { recursive: true })
   if (!existsSync(directory)) {
     await withLock(`${directory}.lock`, async () => {
@@ -35,6 +36,11 @@ export async function ensureJars(): Promise<Jars> {
     })
   }
   return { libs: join(directory, 'libs'), plugins: join(directory, 'plugins') }
+}
+
+function needs(program: string, what: string): void {
+  if (findProgram(program) === null)
+    throw new Error(`Kafka needs ${what}, and there is no ${program} in the path.`)
 }
 
 function cache(): string {
@@ -47,6 +53,7 @@ function cache(): string {
 
 /** Into a directory beside it, which gets the name that is looked for once it is whole. */
 async function download(directory: string): Promise<void> {
+  needs('mvn', 'Maven')
   await sweepPartial(directory)
   const partial = `${directory}.partial-${process.pid}`
   const goals = ['-B', '-q', '-f', infraFile('pom.xml'), 'package', `-Dstack=${partial}`]

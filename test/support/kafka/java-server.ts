@@ -16,9 +16,25 @@ export interface JavaProgram {
   readonly main: string
   readonly args: readonly string[]
   readonly heapMb: number
+  /** What is added to the environment of this process. */
+  readonly env?: Readonly<Record<string, string>>
 }
 
-const START_MS = 90_000
+/** What can be done with every server. */
+export interface ServerControl extends AsyncDisposable {
+  /** Where its data and its log are. */
+  readonly directory: string
+  /** The process id of the server, another one after each restart; `undefined` while it is down. */
+  readonly pid: number | undefined
+  /** Ends the server for good and removes its data. */
+  stop(): Promise<void>
+  /** Kills the server with SIGKILL, as a crash would; `restart` brings it back with its data. */
+  kill(): Promise<void>
+  /** Stops the server, if it runs, and starts it again on the same port and data. */
+  restart(): Promise<void>
+}
+
+const START_MS = 180_000
 const STOP_MS = 20_000
 
 /** A Java server with a temporary directory of its own. Both go with this process, however it dies. */
@@ -82,6 +98,25 @@ export class JavaServer {
     await rm(this.directory, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 })
   }
 
+  /** For whoever uses the server: `start` is how it is started again. */
+  control(start: () => Promise<void>): ServerControl {
+    const pid = (): number | undefined => this.pid
+    const stop = (): Promise<void> => this.remove('SIGTERM')
+    return {
+      directory: this.directory,
+      get pid() {
+        return pid()
+      },
+      stop,
+      kill: () => this.end('SIGKILL'),
+      restart: async () => {
+        await this.end('SIGTERM')
+        await start()
+      },
+      [Symbol.asyncDispose]: stop,
+    }
+  }
+
   /** An error with the end of what the server has written. */
   async failure(what: string): Promise<Error> {
     const log = await readFile(this.#logFile, 'utf8').catch(() => '')
@@ -92,7 +127,7 @@ export class JavaServer {
     return join(this.directory, 'server.log')
   }
 
-  #spawn({ classpath, main, args, heapMb }: JavaProgram): ChildProcess {
+  #spawn({ classpath, main, args, heapMb, env }: JavaProgram): ChildProcess {
     const log = openSync(this.#logFile, 'a') // not a pipe: a dead parent must not break the server
     try {
       const flags = [`-Xmx${heapMb}m`, ...SMALL_JVM, '-cp', classpath, main, ...args]
@@ -101,6 +136,7 @@ export class JavaServer {
         // A session of its own: Ctrl-C in the terminal must not stop the server before its clients.
         detached: true,
         stdio: ['ignore', log, log],
+        env: { ...process.env, ...env },
       })
       child.on('error', () => undefined) // seen as a process that has ended
       this.#process = child

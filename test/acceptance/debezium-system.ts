@@ -1,0 +1,78 @@
+import { inject } from 'vitest'
+import { runCli } from '../cli/support.ts'
+import { type KafkaServer, startKafka } from '../support/kafka/broker.ts'
+import { type ConnectServer, startConnect } from '../support/kafka/connect.ts'
+import type { ConnectorConfig } from '../support/kafka/connectors.ts'
+import { comes } from '../support/patience.ts'
+import { type Ivm, openIvm } from './ivm-system.ts'
+
+export { CONNECTOR } from '../support/infra/places.ts'
+
+/** The ivm system with a real Kafka, Kafka Connect and Debezium behind its outbox. */
+export interface DebeziumSystem extends AsyncDisposable {
+  readonly ivm: Ivm
+  readonly kafka: KafkaServer
+  readonly connect: ConnectServer
+}
+
+/** Starts the servers; no connector is registered yet. */
+export async function openDebezium(): Promise<DebeziumSystem> {
+  const kafka = await startKafka()
+  try {
+    const connect = await startConnect({ bootstrap: kafka.bootstrap })
+    const ivm = await openIvm()
+    const close = async (): Promise<void> => {
+      await connect.stop()
+      await kafka.stop()
+      await ivm[Symbol.asyncDispose]()
+    }
+    return { ivm, kafka, connect, [Symbol.asyncDispose]: close }
+  } catch (error) {
+    await kafka.stop()
+    throw error
+  }
+}
+
+/** What `commitpost debezium config` prints for the system's schema. */
+export async function printedConfig(
+  ivm: Ivm,
+  name: string,
+  options: readonly string[] = ['--topic-prefix', 'ivm.events'],
+): Promise<ConnectorConfig> {
+  const database = inject('databaseUrl')
+  const { stdout, stderr } = await runCli([
+    'debezium',
+    'config',
+    '--json',
+    '--database',
+    database,
+    '--schema',
+    ivm.schema,
+    '--name',
+    name,
+    ...options,
+  ])
+  if (stdout === '') throw new Error(stderr)
+  return (JSON.parse(stdout) as { config: ConnectorConfig }).config
+}
+
+/** Registers a connector and waits until it reads the log: from here on, all that is committed is sent. */
+export async function register({ ivm, connect }: DebeziumSystem, config: ConnectorConfig): Promise<void> {
+  const slot = config['slot.name']
+  await connect.register(config['topic.prefix'] ?? '', config)
+  const active = 'select count(*) from pg_replication_slots where slot_name = $1 and active'
+  await comes('the slot is read', async () => Number(await ivm.value(active, [slot])) === 1)
+}
+
+/** Removes a connector with what it has made in the database. */
+export async function unregister({ ivm, connect }: DebeziumSystem, config: ConnectorConfig): Promise<void> {
+  await connect.unregister(config['topic.prefix'] ?? '')
+  const slot = config['slot.name']
+  const held = 'select count(*) from pg_replication_slots where slot_name = $1 and active'
+  await comes('the slot is free', async () => Number(await ivm.value(held, [slot])) === 0)
+  await ivm.rows(
+    'select pg_drop_replication_slot(slot_name) from pg_replication_slots where slot_name = $1',
+    [slot],
+  )
+  await ivm.pool.query(`drop publication if exists ${config['publication.name']}`)
+}

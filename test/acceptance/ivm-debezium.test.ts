@@ -1,0 +1,223 @@
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import type { ConnectorConfig } from '../support/kafka/connectors.ts'
+import { kafkaAvailable } from '../support/kafka/jars.ts'
+import { type KafkaRecord, type Records, readTopics } from '../support/kafka/records.ts'
+import { bePatient, comes } from '../support/patience.ts'
+import {
+  CONNECTOR,
+  type DebeziumSystem,
+  openDebezium,
+  printedConfig,
+  register,
+  unregister,
+} from './debezium-system.ts'
+import { ingest, payloadOf, product } from './ivm-system.ts'
+
+bePatient()
+
+const RAW_DATA = 'ivm.events.raw_data'
+const SLICE = 'ivm.events.slice'
+const START_MS = 300_000
+
+describe.skipIf(!kafkaAvailable())('the outbox of ivm through Debezium and Kafka', () => {
+  let system: DebeziumSystem
+  let config: ConnectorConfig
+  let records: Records
+
+  beforeAll(async () => {
+    system = await openDebezium()
+    config = await printedConfig(system.ivm, CONNECTOR)
+    await register(system, config)
+    records = await readTopics(system.kafka.bootstrap, [RAW_DATA, SLICE])
+  }, START_MS)
+
+  afterAll(async () => {
+    await records?.[Symbol.asyncDispose]()
+    if (config !== undefined) await unregister(system, config)
+    await system?.[Symbol.asyncDispose]()
+  }, START_MS)
+
+  /** Waits for so many records whose keys begin like this. */
+  const arrived = async (key: string, count: number): Promise<readonly KafkaRecord[]> => {
+    const found = (): readonly KafkaRecord[] => records.all.filter((record) => record.key?.startsWith(key))
+    await comes(`${count} records of ${key}`, () => found().length >= count)
+    return found()
+  }
+
+  test('I4 I7 the printed connector registers as it is, runs, and captures the outbox table only', async () => {
+    expect(await system.ivm.value('show wal_level')).toBe('logical')
+    expect(await system.connect.status(CONNECTOR)).toEqual({
+      connector: 'RUNNING',
+      tasks: ['RUNNING'],
+      trace: '',
+    })
+    const published = 'select schemaname, tablename from pg_publication_tables where pubname = $1'
+    expect(await system.ivm.rows(published, [config['publication.name']])).toEqual([
+      { schemaname: system.ivm.schema, tablename: 'outbox_event' },
+    ])
+  })
+
+  test.each([
+    ['PostgresConnector', inject('databaseUrl')],
+    ['MySqlConnector', 'mysql://app@127.0.0.1:1/shop'],
+  ])('I4 the %s knows every setting that is printed for it', async (plugin, database) => {
+    const printed = await printedConfig(system.ivm, CONNECTOR, ['--database', database])
+    const response = await fetch(`${system.connect.url}/connector-plugins/${plugin}/config/validate`, {
+      method: 'PUT',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(printed),
+    })
+    const { configs } = (await response.json()) as { configs: { definition: { name: string } }[] }
+    const known = new Set(configs.map(({ definition }) => definition.name))
+    const unknown = Object.keys(printed).filter((name) => !known.has(name))
+    // These are handed on to what keeps the history of the tables.
+    expect(unknown.filter((name) => !name.startsWith('schema.history.internal.kafka.'))).toEqual([])
+  })
+
+  test('I4 I5 I7 an ingest arrives: topic by aggregate type, key, headers, and the payload as the value', async () => {
+    const eventId = await ingest(system.ivm, product)
+    const [record] = await arrived('tenant-1:product-123', 1)
+    expect(record?.topic).toBe(RAW_DATA)
+    expect(record?.key).toBe('tenant-1:product-123')
+    const [written] = await system.ivm.rows<{ occurred_at: Date }>(
+      'select occurred_at from outbox_event where event_id = $1',
+      [eventId],
+    )
+    const { occurredAt = '', ...headers } = record?.headers ?? {}
+    expect(headers).toEqual({
+      id: eventId,
+      eventId,
+      eventType: 'RawDataIngested',
+      schemaVersion: '1',
+      stream: 'ivm.events.raw_data',
+      aggregateType: 'raw_data',
+      headers: '{}',
+    })
+    expect(new Date(occurredAt)).toEqual(written?.occurred_at)
+    expect(JSON.parse(record?.value ?? '')).toEqual(payloadOf(product))
+  })
+
+  test('I5 each aggregate type has its topic', async () => {
+    const payload = { tenantId: 'tenant-2', entityKey: 'p', sliceType: 'CORE', sliceVersion: 1 }
+    await system.ivm.publish('SliceCreated', { aggregateId: 'tenant-2:p:CORE', payload })
+    const [record] = await arrived('tenant-2:p:CORE', 1)
+    expect(record?.topic).toBe(SLICE)
+    expect(record?.headers['eventType']).toBe('SliceCreated')
+    expect(JSON.parse(record?.value ?? '')).toEqual(payload)
+  })
+
+  test('I4 the payload arrives whole whatever is in it, and so do the headers of the event', async () => {
+    const payload = `{"none": null, "empty": [], "mixed": [1, 2.5, "x", {"a": null}], "big": 12345678901234567890, "한글": "값"}`
+    const add = `insert into outbox_event (stream, event_type, aggregate_type, aggregate_id, sequence, payload, headers)
+                 values ('ivm', 'Odd', 'raw_data', $1, 1, $2::jsonb, $3)`
+    const traced = { traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01' }
+    await system.ivm.pool.query(add, ['odd:1', payload, traced])
+    await system.ivm.pool.query(add, ['odd:2', '[1, "a list"]', {}])
+    const [first, second] = await arrived('odd:', 2).then((all) =>
+      all.toSorted((one, other) => (one.key ?? '').localeCompare(other.key ?? '')),
+    )
+    const stored = await system.ivm.value<string>(
+      "select payload::text from outbox_event where aggregate_id = 'odd:1'",
+    )
+    expect(first?.value).toBe(stored)
+    expect(first?.headers['sequence']).toBe('1')
+    expect(JSON.parse(first?.headers['headers'] ?? '')).toEqual(traced)
+    expect(second?.value).toBe('[1, "a list"]')
+  })
+
+  test('I7 a fault of the application rolls back, and nothing of it is published', async () => {
+    const fault = (): Promise<void> => Promise.reject(new Error('the application failed'))
+    const faulty = { ...product, tenantId: 'faulty' }
+    await expect(ingest(system.ivm, faulty, fault)).rejects.toThrow('the application failed')
+    await ingest(system.ivm, { ...faulty, version: 2 })
+    const seen = await arrived('faulty:', 1)
+    expect(seen.map(({ value }) => JSON.parse(value ?? '').version)).toEqual([2])
+    expect(await system.ivm.count('raw_data', "tenant_id = 'faulty'")).toBe(1)
+  })
+
+  test('I4 the order of each aggregate is kept over 10,000 events', async () => {
+    const aggregates = 50
+    const versions = 200
+    const perTransaction = 10
+    for (let from = 1; from <= versions; from += perTransaction) {
+      const inputs = Array.from({ length: aggregates * perTransaction }, (_, index) => {
+        const entityKey = `entity-${index % aggregates}`
+        const version = from + Math.floor(index / aggregates)
+        const payload = payloadOf({ ...product, tenantId: 'ordered', entityKey, version })
+        return { type: 'RawDataIngested' as const, aggregateId: `ordered:${entityKey}`, payload }
+      })
+      await system.ivm.outbox.inTransaction(system.ivm.pool, (tx) => system.ivm.outbox.publishAll(tx, inputs))
+    }
+    const seen = await arrived('ordered:', aggregates * versions)
+    expect(seen).toHaveLength(aggregates * versions)
+    const inOrder = Array.from({ length: versions }, (_, index) => index + 1)
+    for (let index = 0; index < aggregates; index += 1) {
+      const ofKey = seen.filter(({ key }) => key === `ordered:entity-${index}`)
+      expect(new Set(ofKey.map(({ partition }) => partition)).size).toBe(1)
+      expect(ofKey.map(({ value }) => JSON.parse(value ?? '').version)).toEqual(inOrder)
+    }
+  })
+
+  test(
+    'I6 I7 Connect killed in mid-stream and restarted loses nothing; what it repeats is known by its id',
+    async () => {
+      const count = 1_500
+      const ids = new Set<string>()
+      const publishing = (async () => {
+        for (let version = 1; version <= count; version += 1) {
+          const id = await ingest(system.ivm, { ...product, tenantId: 'killed', version })
+          if (id !== null) ids.add(id)
+        }
+      })()
+      await arrived('killed:', 200)
+      await system.connect.kill()
+      const atKill = records.all.filter(({ key }) => key?.startsWith('killed:')).length
+      expect(atKill).toBeLessThan(count)
+      await publishing
+      await system.connect.restart()
+      await system.connect.running(CONNECTOR)
+      const seen = (): readonly KafkaRecord[] => records.all.filter(({ key }) => key?.startsWith('killed:'))
+      const distinct = (): number => new Set(seen().map(({ headers }) => headers['eventId'])).size
+      await comes('every event has arrived', () => distinct() === count)
+      expect(new Set(seen().map(({ headers }) => headers['eventId']))).toEqual(ids)
+      // An effect that is applied once per event id, in the order of arrival.
+      const applied = [...new Map(seen().map((record) => [record.headers['eventId'], record])).values()]
+      expect(applied.map(({ value }) => JSON.parse(value ?? '').version)).toEqual(
+        Array.from({ length: count }, (_, index) => index + 1),
+      )
+      process.stderr.write(
+        `killed after ${atKill} of ${count} records; ${seen().length - count} came twice\n`,
+      )
+    },
+    START_MS,
+  )
+
+  test('I7 events from before the connector are sent too where that is asked for', async () => {
+    const late = await printedConfig(system.ivm, 'late', ['--existing', '--topic-prefix', 'late.events'])
+    await using lateRecords = await readTopics(system.kafka.bootstrap, ['late.events.slice'])
+    await register(system, late)
+    await comes('the slice from before', () => lateRecords.all.length >= 1)
+    expect(lateRecords.all.map(({ key }) => key)).toEqual(['tenant-2:p:CORE'])
+    await unregister(system, late)
+  })
+
+  test('I4 a table in partitions goes by its own name', async () => {
+    const { ivm } = system
+    const schema = `${ivm.schema}_parts`
+    await ivm.pool.query(`
+      create schema ${schema};
+      create table ${schema}.outbox_event (like outbox_event including defaults) partition by range (event_id);
+      create table ${schema}.outbox_event_first partition of ${schema}.outbox_event default`)
+    const parts = await printedConfig(ivm, 'parts', ['--schema', schema, '--topic-prefix', 'parts'])
+    await using partRecords = await readTopics(system.kafka.bootstrap, ['parts.raw_data'])
+    await register(system, parts)
+    await ivm.pool.query(
+      `insert into ${schema}.outbox_event (id, stream, event_type, aggregate_type, aggregate_id, payload)
+       values (1, 'ivm', 'RawDataIngested', 'raw_data', 'in a partition', '{}')`,
+    )
+    await comes('the event of the partition', () => partRecords.all.length >= 1)
+    expect(partRecords.all.map(({ key }) => key)).toEqual(['in a partition'])
+    await unregister(system, parts)
+    await ivm.pool.query(`drop schema ${schema} cascade`)
+  })
+})

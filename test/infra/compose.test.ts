@@ -1,0 +1,114 @@
+import { execFile } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { promisify } from 'node:util'
+import { describe, expect, test } from 'vitest'
+import { parse } from 'yaml'
+import { serverSettings } from '../../src/testing/embedded-options.ts'
+import { findProgram } from '../support/find-program.ts'
+import { PORTS, readAccount } from '../support/infra/places.ts'
+import { infraFile } from '../support/kafka/repository.ts'
+import { sharedSettings } from '../support/kafka/settings.ts'
+
+interface Service {
+  readonly image: string
+  readonly command?: readonly string[]
+  readonly env_file?: string
+  readonly environment?: Readonly<Record<string, string>>
+  readonly ports?: readonly string[]
+  readonly volumes?: readonly string[]
+  readonly depends_on?: Readonly<Record<string, object>> | readonly string[]
+}
+
+const compose = infraFile('compose.yaml')
+const { services } = parse(readFileSync(compose, 'utf8')) as { services: Record<string, Service> }
+const service = (name: string): Service => services[name] ?? { image: '' }
+const pom = readFileSync(infraFile('pom.xml'), 'utf8')
+const execute = promisify(execFile)
+
+async function hasCompose(): Promise<boolean> {
+  const docker = findProgram('docker')
+  if (docker === null) return false
+  return await execute(docker, ['compose', 'version']).then(
+    () => true,
+    () => false,
+  )
+}
+
+describe('infra/compose.yaml', () => {
+  test('I7 is valid to docker compose, where it is installed', async ({ skip }) => {
+    if (!(await hasCompose())) return skip('docker compose is not installed')
+    await execute('docker', ['compose', '--file', compose, 'config', '--quiet'])
+  })
+
+  test('I7 I8 has every server of the stack on the port that is promised', () => {
+    const published = Object.entries(services).map(([name, { ports = [] }]) => [
+      name,
+      ports.map((port) => port.split(':')[1]).join(),
+    ])
+    expect(Object.fromEntries(published)).toEqual({
+      postgres: String(PORTS.postgres),
+      kafka: String(PORTS.kafka),
+      connect: String(PORTS.connect),
+      'kafka-ui': '8080',
+      prometheus: '9090',
+      grafana: '3000',
+    })
+  })
+
+  test('depends on services that are there, and reads and mounts files that are there', () => {
+    const missing = Object.values(services).flatMap(({ depends_on = [], env_file, volumes = [] }) => {
+      const files = [...volumes.map((volume) => volume.split(':')[0] ?? ''), ...(env_file ? [env_file] : [])]
+      const needed = Array.isArray(depends_on) ? depends_on : Object.keys(depends_on)
+      return [
+        ...needed.filter((name: string) => !(name in services)),
+        ...files.filter((file) => !existsSync(join(dirname(compose), file))),
+      ]
+    })
+    expect(missing).toEqual([])
+  })
+
+  test('runs the versions of Kafka and Debezium that the tests run', () => {
+    const version = (name: string): string => new RegExp(`<${name}.version>(.*?)</`).exec(pom)?.[1] ?? ''
+    expect(service('kafka').image).toBe(`apache/kafka:${version('kafka')}`)
+    expect(service('connect').image).toBe(`quay.io/debezium/connect:${version('debezium')}`)
+  })
+
+  test('I7 runs with the settings that the tests run with, and changes none of them', async () => {
+    const { wal_level } = serverSettings({})
+    expect(wal_level).toBe('logical')
+    expect(service('postgres').command).toEqual(['postgres', '-c', `wal_level=${wal_level}`])
+    for (const [name, prefix] of [
+      ['postgres', 'POSTGRES_'],
+      ['kafka', 'KAFKA_'],
+      ['connect', 'CONNECT_'],
+    ] as const) {
+      const { env_file = '', environment = {} } = service(name)
+      expect(env_file).toBe(`${name}.env`)
+      const shared = Object.keys(await sharedSettings(env_file, prefix))
+      const own = Object.keys(environment).map((setting) =>
+        setting.replace(prefix, '').toLowerCase().replaceAll('_', '.'),
+      )
+      expect(shared.length).toBeGreaterThan(2)
+      expect(own.filter((setting) => shared.includes(setting))).toEqual([])
+    }
+  })
+
+  test('I8 the database is ivmlite, its user ivm, and Connect knows the password', async () => {
+    const account = await readAccount()
+    expect(account).toEqual({ user: 'ivm', password: 'ivm', database: 'ivmlite' })
+    expect(service('connect').environment?.['COMMITPOST_DATABASE_PASSWORD']).toBe(account.password)
+  })
+
+  test('Prometheus and Grafana get our rules and our dashboard', () => {
+    expect(service('prometheus').volumes).toContain(
+      '../ops/prometheus/rules.yaml:/etc/prometheus/rules.yaml:ro',
+    )
+    const [, dashboards = ''] =
+      /^\.\.\/ops\/grafana:([^:]+)/.exec(service('grafana').volumes?.at(-1) ?? '') ?? []
+    const provider = parse(readFileSync(infraFile('grafana-dashboards.yaml'), 'utf8'))
+    expect(provider.providers[0].options.path).toBe(dashboards)
+    const prometheus = parse(readFileSync(infraFile('prometheus.yaml'), 'utf8'))
+    expect(prometheus.rule_files).toEqual(['/etc/prometheus/rules.yaml'])
+  })
+})
