@@ -24,11 +24,16 @@ class FakeClient implements KafkaConsumerClient {
   each: EachBatch = async () => {}
   crash: (crash: ConsumerCrash) => void = () => {}
   isConnected = false
+  underWay: Promise<void> | null = null
 
   connect = async (): Promise<void> => void (this.isConnected = true)
   subscribe = async (): Promise<void> => {}
   run = async ({ eachBatch }: { eachBatch: EachBatch }): Promise<void> => void (this.each = eachBatch)
-  disconnect = async (): Promise<void> => void (this.isConnected = false)
+  /** As real ones do, it waits for the batch that is under way. */
+  disconnect = async (): Promise<void> => {
+    await this.underWay
+    this.isConnected = false
+  }
   on = (_: string, listener: (crash: ConsumerCrash) => void): void => void (this.crash = listener)
 }
 
@@ -149,6 +154,16 @@ describe('a Kafka consumer', () => {
     await expect(clients[0]?.each(received)).rejects.toThrow('rebalancing')
     expect([aborted, received.resolved]).toEqual([true, []])
     await consumer.stop()
+  })
+
+  test('resolves nothing of a message whose handler had not finished when the consumer was stopped', async () => {
+    const { consumer, clients } = setUp({ on: () => new Promise(() => {}) })
+    await consumer.start()
+    const [client] = clients
+    const received = batchOf(2)
+    if (client !== undefined) client.underWay = client.each(received)
+    await consumer.stop({ drainMs: 1 })
+    expect([client?.isConnected, received.resolved]).toEqual([false, []])
   })
 
   test('cannot be started twice, and a start that fails can be tried again', async () => {

@@ -37,14 +37,14 @@ export class FakeBroker {
   open = 0
   /** Decides what becomes of a request; what it throws is the answer. */
   answer: (batch: readonly KafkaTopicMessages[]) => void | Promise<void> = () => {}
-  connecting: () => void = () => {}
+  connecting: () => void | Promise<void> = () => {}
 
   readonly producer = (): KafkaProducer => {
     this.made += 1
     let isUsed = false
     return {
       connect: async () => {
-        this.connecting()
+        await this.connecting()
         this.open += 1
         isUsed = true
       },

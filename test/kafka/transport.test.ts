@@ -145,6 +145,22 @@ describe('the transport to Kafka', () => {
     expect(values(broker)).toEqual(['{"n":0}', '{"n":1}'])
   })
 
+  test('a producer that connects too late sends nothing: another one has done so', async () => {
+    const broker = new FakeBroker()
+    let connectLate = (): void => {}
+    broker.connecting = () => {
+      broker.connecting = () => {}
+      return new Promise((resolve) => {
+        connectLate = resolve
+      })
+    }
+    const session = sessionOf(broker, { timeoutMs: 1_050 })
+    expect(kinds(await session.send(numbered(1), never))).toEqual(['handled'])
+    connectLate()
+    await new Promise((resolve) => setImmediate(resolve))
+    expect([broker.made, values(broker)]).toEqual([2, ['{"n":0}']])
+  })
+
   test('cuts requests by their bytes', async () => {
     const broker = new FakeBroker()
     await sessionOf(broker, { maxRequestBytes: 3_000 }).send(

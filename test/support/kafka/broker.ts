@@ -39,7 +39,7 @@ export async function startKafka(options: KafkaOptions = {}): Promise<KafkaServe
   try {
     await writeFile(file, propertiesText(await brokerSettings(server.directory, port)))
     const cluster = randomBytes(16).toString('base64url')
-    await server.run(java('kafka.tools.StorageTool', ['format', '--standalone', '-t', cluster, '-c', file]))
+    await server.run(java('kafka.tools.StorageTool', ['format', '-t', cluster, '-c', file]))
     await start()
   } catch (error) {
     await server.remove('SIGKILL')
@@ -53,7 +53,7 @@ async function brokerSettings(directory: string, port: number): Promise<Properti
   return {
     ...(await sharedSettings('kafka.env', 'KAFKA_')),
     listeners: `PLAINTEXT://127.0.0.1:${port},CONTROLLER://${controller}`,
-    'controller.quorum.bootstrap.servers': controller,
+    'controller.quorum.voters': `1@${controller}`,
     'log.dirs': join(directory, 'data'),
   }
 }
