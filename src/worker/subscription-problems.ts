@@ -22,6 +22,8 @@ import type { SubscriptionOptions } from './subscription-options.ts'
 
 const MOST_LANES = 64
 const MOST_AT_ONCE = 10_000
+/** The server keeps its log in files of this size. */
+const LEAST_WAL_BYTES = 16 * 1_024 * 1_024
 const LONGEST_POLL_MS = 86_400_000
 /** As far as a date is written with four digits for its year. */
 const LAST_YEAR = 9_999
@@ -65,6 +67,8 @@ const OPTION_NAMES: readonly (keyof SubscriptionOptions<Catalogue, unknown>)[] =
   'on',
   'streams',
   'startFrom',
+  'engine',
+  'walBudgetBytes',
   'order',
   'onDead',
   'oneAtATime',
@@ -105,6 +109,7 @@ function numberProblems(options: GivenOptions): readonly (string | null)[] {
     wholeNumberProblem('pollMs', options['pollMs'], 1, LONGEST_POLL_MS),
     wholeNumberProblem('pollMinMs', options['pollMinMs'], 1, LONGEST_POLL_MS),
     wholeNumberProblem('lanes', options['lanes'], 1, MOST_LANES),
+    wholeNumberProblem('walBudgetBytes', options['walBudgetBytes'], LEAST_WAL_BYTES, Number.MAX_SAFE_INTEGER),
   ]
 }
 
@@ -118,6 +123,7 @@ function switchProblems(options: GivenOptions): readonly (string | null)[] {
 
 function orderProblems(options: GivenOptions): readonly (string | null)[] {
   return [
+    oneOfProblem('engine', options['engine'], ['queue', 'stream']),
     oneOfProblem('order', options['order'], ['none', 'aggregate', 'total']),
     oneOfProblem('onDead', options['onDead'], ['block', 'continue']),
     patternListProblem('streams', options['streams']),
@@ -132,7 +138,12 @@ function contradictions(options: GivenOptions): readonly string[] {
   const oneAtATime = options['oneAtATime'] === true
   const isUnordered = order === 'none' && !oneAtATime
   const splits = lanes !== undefined && lanes !== 1
+  const isQueue = (options['engine'] ?? 'queue') === 'queue'
   const rules: readonly (readonly [boolean, string])[] = [
+    [
+      isQueue && options['walBudgetBytes'] !== undefined,
+      "walBudgetBytes is for the log stream: add engine 'stream'",
+    ],
     [oneAtATime && options['order'] === 'none', "oneAtATime needs an order: leave it out, or 'aggregate'"],
     [oneAtATime && splits, 'oneAtATime means lanes 1: leave lanes out'],
     [oneAtATime && concurrency !== 1, 'oneAtATime means concurrency 1: leave it out'],
