@@ -80,12 +80,12 @@ export class PostgresLogSession implements LogSession {
   }
 
   async missed(): Promise<MissedEvents> {
-    const { passSnapshot, slot } = await this.#state()
+    const { passSnapshot } = await this.#state()
     const beginning = this.#beginning
     // What was begun is finished first, and by its own bound: that is where it was recorded how far it is.
     const upTo = passSnapshot ?? (await this.#beginPass(beginning?.snapshot ?? null))
     const isAtLog = beginning !== null && upTo === beginning.snapshot
-    if (isAtLog) await this.#readable(upTo, slot)
+    if (isAtLog) await this.#readable(upTo)
     const log = isAtLog ? { lsn: lsnText(beginning.lsn), server: beginning.server } : null
     return openMissed(await openDirect(this.#appPool), this.#schema, this.#lease, { snapshot: upTo, log })
   }
@@ -98,7 +98,7 @@ export class PostgresLogSession implements LogSession {
   async read(listener: LogListener): Promise<OpenLog> {
     const { slot, lsn, publication } = await this.#state()
     if (lsn === null) throw new CommitpostError('INTERNAL', 'The log is read before it has begun.')
-    await withClient(this.#pool, (client) => freeSlot(client, slot, () => this.#wait()))
+    await withClient(this.#pool, (client) => freeSlot(client, slot))
     const request = { slot, publication, prefix: `commitpost.${slot}`, from: lsn }
     this.#open = await readLog(await this.#connected(), this.#clock, request, listener)
     return this.#open
@@ -113,7 +113,7 @@ export class PostgresLogSession implements LogSession {
         this.#lease.epoch,
       ])
       if (rows.length === 0) throw new CommitpostError('LEASE_LOST', 'The log is read by another worker now.')
-      await dropSlot(client, slot, () => this.#wait())
+      await dropSlot(client, slot)
     })
   }
 
@@ -126,7 +126,7 @@ export class PostgresLogSession implements LogSession {
 
   async #dropUnused(slot: string): Promise<void> {
     const { lsn } = await this.#state()
-    if (lsn === null) await withClient(this.#pool, (client) => dropSlot(client, slot, () => this.#wait()))
+    if (lsn === null) await withClient(this.#pool, (client) => dropSlot(client, slot))
   }
 
   async #closeLog(): Promise<void> {
@@ -165,16 +165,12 @@ export class PostgresLogSession implements LogSession {
     return row[0] as string
   }
 
-  async #readable(snapshot: string, slot: string): Promise<void> {
+  async #readable(snapshot: string): Promise<void> {
     for (;;) {
       const [row] = await withClient(this.#pool, (client) => rawQuery(client, isReadableSql, [snapshot]))
       if (row?.[0] === 't') return
-      if (this.#client === null) throw new CommitpostError('INTERNAL', `Slot "${slot}" was given up.`)
-      await this.#wait()
+      if (this.#client === null) throw new CommitpostError('LEASE_LOST', 'The log was given up.')
+      await this.#clock.sleep(WAIT_MS)
     }
-  }
-
-  #wait(): Promise<void> {
-    return this.#clock.sleep(WAIT_MS)
   }
 }

@@ -32,22 +32,21 @@ const dropSql = `
   select pg_drop_replication_slot(r.slot_name) from pg_replication_slots r where r.slot_name = $1`
 
 /** Removes a slot, from under whoever reads it: that one has lost its lease, or is this process. */
-export async function dropSlot(client: PgClient, slot: string, wait: () => Promise<void>): Promise<void> {
-  await freeSlot(client, slot, wait)
+export async function dropSlot(client: PgClient, slot: string): Promise<void> {
+  await freeSlot(client, slot)
   await rawQuery(client, dropSql, [slot])
 }
 
 const terminateSql = `
-  select pg_terminate_backend(r.active_pid) from pg_replication_slots r
+  select pg_terminate_backend(r.active_pid, 5000) from pg_replication_slots r
    where r.slot_name = $1 and r.active_pid is not null`
 
-const MOST_LOOKS = 100
+const MOST_LOOKS = 4
 
 /** Ends the connection of an earlier reader that does not know that it was replaced: a process that is paused, say. */
-export async function freeSlot(client: PgClient, slot: string, wait: () => Promise<void>): Promise<void> {
+export async function freeSlot(client: PgClient, slot: string): Promise<void> {
   for (let looks = 0; looks < MOST_LOOKS; looks += 1) {
     if ((await rawQuery(client, terminateSql, [slot])).length === 0) return
-    await wait()
   }
   throw new CommitpostError(
     'STREAM_UNAVAILABLE',

@@ -22,8 +22,6 @@ import { beatStream, recordProgress, releaseStream, takeStream } from './stream-
 const slotSql = (schema: QuotedSchema): string => `
   select t.slot from ${schema}.outbox_stream t where t.subscription_id = $1`
 
-const WAIT_MS = 50
-
 /** Reads the log of a PostgreSQL server: each method is one operation of this folder. */
 export class PostgresStreamStore implements StreamStore {
   readonly #pool: PgPool
@@ -82,7 +80,7 @@ export class PostgresStreamStore implements StreamStore {
     await withClient(this.#pool, async (client) => {
       const [row] = await rawQuery(client, slotSql(this.#schema), [subscriptionId])
       if (row?.[0] !== undefined && row[0] !== null) {
-        await dropSlot(client, row[0], () => this.#clock.sleep(WAIT_MS))
+        await dropSlot(client, row[0])
       }
     })
   }
