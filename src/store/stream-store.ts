@@ -1,7 +1,7 @@
 import type { DeliveryFailure } from '../delivery/delivery.ts'
 import type { OutboxEvent } from '../event/event.ts'
 
-/** An event as it comes from the log or, where the log has a gap, from the table. */
+/** An event as it comes from the log or, where the log has a gap, from the table. What is asked of it may be read then. */
 export interface LoggedEvent {
   readonly eventId: string
   /** The event's position, as text. */
@@ -16,7 +16,7 @@ export interface LoggedEvent {
   readonly createdAt: Date
   /** About how much memory it takes. */
   readonly bytes: number
-  /** The event as stored. Read when its turn comes: until then it is a few texts. */
+  /** The event as stored: read anew each time it is asked for. */
   readonly event: OutboxEvent
 }
 

@@ -16,15 +16,17 @@ export class FirstDelivery implements LogDelivery {
   readonly attempt = 1
   readonly maxAttempts: number
   readonly lease = null
-  readonly #event: LoggedEvent
+  readonly #logged: LoggedEvent
+  #event: OutboxEvent | undefined
 
   constructor(event: LoggedEvent, maxAttempts: number) {
-    this.#event = event
+    this.#logged = event
     this.maxAttempts = maxAttempts
   }
 
   get event(): OutboxEvent {
-    return this.#event.event
+    this.#event ??= this.#logged.event
+    return this.#event
   }
 }
 

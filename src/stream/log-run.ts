@@ -32,7 +32,7 @@ export interface LogRunParts<Place> {
 }
 
 /** How many events are asked about at once. */
-const BATCH = 2_000
+const BATCH = 5_000
 /** What is in hand at most, before whoever brings more has to wait. */
 const MOST_EVENTS = 10_000
 const MOST_BYTES = 16 * 1_024 * 1_024
@@ -72,6 +72,10 @@ export class LogRun<Place> {
     return this.#window.size >= MOST_EVENTS || this.#window.bytes >= MOST_BYTES
   }
 
+  get #isHalfFull(): boolean {
+    return this.#window.size >= MOST_EVENTS / 2 || this.#window.bytes >= MOST_BYTES / 2
+  }
+
   /** How many handlers run. */
   get running(): number {
     return this.#running
@@ -94,9 +98,9 @@ export class LogRun<Place> {
     if (this.#window.size === 0) this.#tellPassed()
   }
 
-  /** Resolves when there is room, and when it was stopped. */
+  /** Resolves when there is room for as much again as is in hand, and when it was stopped. */
   async room(): Promise<void> {
-    while (this.isFull && !this.#stopped.signal.aborted) await this.#change()
+    while (this.#isHalfFull && !this.#stopped.signal.aborted) await this.#change()
   }
 
   /** Resolves when nothing is in hand, and when it was stopped. */

@@ -21,15 +21,16 @@ interface Scope extends ScopeRow {
 /** What a subscription wants, by the rows of `outbox_scope`: the same answer as `verify` gives. */
 export function streamScope(json: string): StreamScope {
   const scopes = (JSON.parse(json) as readonly ScopeRow[]).map(toScope)
-  const byName = new Map<string, readonly Scope[]>()
+  const byStream = new Map<string, Map<string, readonly Scope[]>>()
   return {
     wants: (event) => {
-      // No name holds this character.
-      const name = `${event.stream}\u001f${event.type}`
-      let matching = byName.get(name)
+      const { stream, type } = event
+      const byType = byStream.get(stream) ?? new Map<string, readonly Scope[]>()
+      if (byType.size === 0) byStream.set(stream, byType)
+      let matching = byType.get(type)
       if (matching === undefined) {
         matching = scopes.filter((scope) => matches(scope, event))
-        byName.set(name, matching)
+        byType.set(type, matching)
       }
       return matching.some((scope) => hasBegun(scope, event))
     },
@@ -52,9 +53,11 @@ function matches({ isLike, eventTypes }: Scope, { stream, type }: LoggedEvent): 
   return hasStream && (eventTypes === null || eventTypes.includes(type))
 }
 
-function hasBegun(scope: Scope, { xid, createdAt }: LoggedEvent): boolean {
-  if (scope.startFrom === 'beginning' || xid >= scope.newFrom) return true
-  if (scope.startAt !== null && createdAt.getTime() >= scope.startAt) return true
+function hasBegun(scope: Scope, event: LoggedEvent): boolean {
+  if (scope.startFrom === 'beginning') return true
+  const { xid } = event
+  if (xid >= scope.newFrom) return true
+  if (scope.startAt !== null && event.createdAt.getTime() >= scope.startAt) return true
   return xid >= scope.oldBelow && scope.open.has(xid)
 }
 

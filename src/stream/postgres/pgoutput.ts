@@ -18,17 +18,20 @@ const RELATION = 0x52
 
 const FLAG_TRANSACTIONAL = 1
 const COLUMN_FIXED_BYTES = 8
+const SLAB_BYTES = 256 * 1_024
 
 /** Reads the messages of one replication connection. What it is given is only good during the call. */
 export class PgoutputDecoder {
   readonly #listener: ChangeListener
   readonly #readers = new Map<number, TupleReader>()
+  #slab = Buffer.alloc(0)
+  #slabUsed = 0
 
   constructor(listener: ChangeListener) {
     this.#listener = listener
   }
 
-  /** One message, which begins at `at`. */
+  /** One message, from `at` to the end of the bytes. */
   decode(bytes: Buffer, at: number): void {
     switch (bytes[at]) {
       case INSERT:
@@ -53,7 +56,21 @@ export class PgoutputDecoder {
       throw new CommitpostError('INTERNAL', 'The log brought a row of a table that it had not described.')
     }
     // After the relation comes an 'N', then the tuple.
-    this.#listener.insert(new TupleEvent(reader, bytes, at + 6))
+    const size = bytes.length - at - 6
+    const start = this.#keep(bytes, at + 6, size)
+    this.#listener.insert(new TupleEvent(reader, this.#slab, start, size))
+  }
+
+  /** Copies a row to where it stays until nobody has an event of its slab in hand. */
+  #keep(bytes: Buffer, at: number, size: number): number {
+    if (this.#slabUsed + size > this.#slab.length) {
+      this.#slab = Buffer.allocUnsafeSlow(Math.max(SLAB_BYTES, size))
+      this.#slabUsed = 0
+    }
+    const start = this.#slabUsed
+    bytes.copy(this.#slab, start, at)
+    this.#slabUsed += size
+    return start
   }
 
   #relation(bytes: Buffer, at: number): void {
