@@ -3,6 +3,7 @@ import { ignoreWorkerEvents, type Observer } from '../observe/worker-events.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { CommitpostError } from '../runtime/errors.ts'
 import type { SoloGate } from '../runtime/gate.ts'
+import { nextTurn } from '../runtime/turn.ts'
 import type { LoggedEvent, ParkedEvent, StreamGate, StreamLease, StreamStore } from '../store/stream-store.ts'
 import { KeyChains } from './key-chains.ts'
 import { FirstDelivery, type LogDelivery, parkedAs, waiting } from './log-delivery.ts'
@@ -142,7 +143,7 @@ export class LogRun<Place> {
     this.#start()
     this.#tellPassed()
     // Handlers that come back at once must not keep the socket and the heartbeat from their turn.
-    await new Promise((resolve) => setImmediate(resolve))
+    await nextTurn()
   }
 
   #gate(batch: readonly LogEntry[]): Promise<StreamGate> {
@@ -284,12 +285,15 @@ export class LogRun<Place> {
 
   #wake(): void {
     if (this.#waiting.length === 0) return
-    const waiting = this.#waiting
+    const woken = this.#waiting
     this.#waiting = []
-    for (const wake of waiting) wake()
+    for (const wake of woken) wake()
   }
 }
 
 function leaseLost(): CommitpostError {
-  return new CommitpostError('LEASE_LOST', 'The log is read by another worker now, or the subscription takes more.')
+  return new CommitpostError(
+    'LEASE_LOST',
+    'The log is read by another worker now, or the subscription takes more.',
+  )
 }

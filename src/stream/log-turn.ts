@@ -106,7 +106,8 @@ export class LogTurn {
     if (gap !== 'new') observer({ kind: 'streamGap', subscription: subscription.name, reason: gap })
     await session.dropLog()
     let count = (await this.#pass(session)).count
-    this.#onBudget = () => this.end(new CommitpostError('STREAM_UNAVAILABLE', 'The log grew past its budget.'))
+    this.#onBudget = () =>
+      this.end(new CommitpostError('STREAM_UNAVAILABLE', 'The log grew past its budget.'))
     count += await this.#passUntilLog(session)
     this.#onBudget = null
     if (gap !== 'new' && !this.#over.signal.aborted) {

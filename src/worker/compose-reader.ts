@@ -14,7 +14,10 @@ export function composeReader(
 ): StreamReader {
   const { streams } = env.store
   if (streams === null) {
-    throw new CommitpostError('STREAM_UNAVAILABLE', `This store has no log to read for subscription "${name}".`)
+    throw new CommitpostError(
+      'STREAM_UNAVAILABLE',
+      `This store has no log to read for subscription "${name}".`,
+    )
   }
   const handlers = dispatcherOf<LogDelivery>(env, resolved, async () => {
     throw new CommitpostError(

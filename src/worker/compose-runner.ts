@@ -41,7 +41,9 @@ export function composeRunner(
     registered.lanes === 0
       ? composeUnordered(env, resolved, registered)
       : composeOrdered(env, resolved, registered)
-  return registered.engine === 'queue' ? queued : { ...queued, reader: composeReader(env, resolved, registered) }
+  return registered.engine === 'queue'
+    ? queued
+    : { ...queued, reader: composeReader(env, resolved, registered) }
 }
 
 /** What a worker that stops gives back should not lie idle for long. */

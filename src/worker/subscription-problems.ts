@@ -51,6 +51,7 @@ export function declarationProblems(name: unknown, options: unknown): readonly s
     ...numberProblems(options),
     ...switchProblems(options),
     ...orderProblems(options),
+    ...engineProblems(options),
     ...redrivePolicyProblems(options['redrive']),
   ].filter((problem) => problem !== null)
 }
@@ -109,7 +110,6 @@ function numberProblems(options: GivenOptions): readonly (string | null)[] {
     wholeNumberProblem('pollMs', options['pollMs'], 1, LONGEST_POLL_MS),
     wholeNumberProblem('pollMinMs', options['pollMinMs'], 1, LONGEST_POLL_MS),
     wholeNumberProblem('lanes', options['lanes'], 1, MOST_LANES),
-    wholeNumberProblem('walBudgetBytes', options['walBudgetBytes'], LEAST_WAL_BYTES, Number.MAX_SAFE_INTEGER),
   ]
 }
 
@@ -123,7 +123,6 @@ function switchProblems(options: GivenOptions): readonly (string | null)[] {
 
 function orderProblems(options: GivenOptions): readonly (string | null)[] {
   return [
-    oneOfProblem('engine', options['engine'], ['queue', 'stream']),
     oneOfProblem('order', options['order'], ['none', 'aggregate', 'total']),
     oneOfProblem('onDead', options['onDead'], ['block', 'continue']),
     patternListProblem('streams', options['streams']),
@@ -138,12 +137,7 @@ function contradictions(options: GivenOptions): readonly string[] {
   const oneAtATime = options['oneAtATime'] === true
   const isUnordered = order === 'none' && !oneAtATime
   const splits = lanes !== undefined && lanes !== 1
-  const isQueue = (options['engine'] ?? 'queue') === 'queue'
   const rules: readonly (readonly [boolean, string])[] = [
-    [
-      isQueue && options['walBudgetBytes'] !== undefined,
-      "walBudgetBytes is for the log stream: add engine 'stream'",
-    ],
     [oneAtATime && options['order'] === 'none', "oneAtATime needs an order: leave it out, or 'aggregate'"],
     [oneAtATime && splits, 'oneAtATime means lanes 1: leave lanes out'],
     [oneAtATime && concurrency !== 1, 'oneAtATime means concurrency 1: leave it out'],
@@ -152,6 +146,16 @@ function contradictions(options: GivenOptions): readonly string[] {
     [order === 'total' && splits, "order 'total' means lanes 1: leave lanes out"],
   ]
   return rules.filter(([isBroken]) => isBroken).map(([, problem]) => problem)
+}
+
+function engineProblems({ engine, walBudgetBytes }: GivenOptions): readonly (string | null)[] {
+  return [
+    oneOfProblem('engine', engine, ['queue', 'stream']),
+    wholeNumberProblem('walBudgetBytes', walBudgetBytes, LEAST_WAL_BYTES, Number.MAX_SAFE_INTEGER),
+    walBudgetBytes !== undefined && engine !== 'stream'
+      ? "walBudgetBytes is for the log stream: add engine 'stream'"
+      : null,
+  ]
 }
 
 function startFromProblem(startFrom: unknown): string | null {

@@ -1,10 +1,17 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createFaultDatabase, countHandled, type FaultDatabase, historyOf, LEASE_MS, workerOn } from '../support/fault-database.ts'
+import { type StreamServer, startStreamServer } from '../stream/scene.ts'
+import {
+  countHandled,
+  createFaultDatabase,
+  type FaultDatabase,
+  historyOf,
+  LEASE_MS,
+  workerOn,
+} from '../support/fault-database.ts'
 import { bePatient, comes } from '../support/patience.ts'
 import { publishSteps, stepOutbox, walks } from '../support/steps.ts'
 import type { SubscriptionConfig } from '../support/worker-config.ts'
 import { WorkerProcess } from '../support/worker-process.ts'
-import { type StreamServer, startStreamServer } from '../stream/scene.ts'
 
 bePatient()
 
@@ -16,7 +23,10 @@ beforeAll(async () => {
 })
 afterAll(() => server[Symbol.asyncDispose]())
 
-async function everything(database: FaultDatabase, committed: Parameters<typeof historyOf>[1]): Promise<void> {
+async function everything(
+  database: FaultDatabase,
+  committed: Parameters<typeof historyOf>[1],
+): Promise<void> {
   await comes('all is handled', async () => (await historyOf(database, committed)).lost.length === 0)
 }
 
@@ -46,7 +56,11 @@ describe('of the workers of a stream subscription one reads the log', () => {
     await everything(database, committed)
     const { inversions, lost, phantoms } = await historyOf(database, committed)
     expect({ inversions, lost, phantoms }).toEqual({ inversions: [], lost: [], phantoms: [] })
-    expect(await verified(database)).toMatchObject({ holds: true, missing: { count: 0 }, surplus: { count: 0 } })
+    expect(await verified(database)).toMatchObject({
+      holds: true,
+      missing: { count: 0 },
+      surplus: { count: 0 },
+    })
   })
 
   test('E6 and one that was paused for longer than its lease does nothing more when it wakes up', async () => {
@@ -74,7 +88,9 @@ describe('of the workers of a stream subscription one reads the log', () => {
     const { inversions, duplicates, lost } = await historyOf(database, committed)
     expect({ inversions, lost }).toEqual({ inversions: [], lost: [] })
     expect(duplicates.length).toBeLessThanOrEqual(10)
-    const { rows } = await database.pool.query(`select count(*)::int as n from ${database.schema}.outbox_delivery`)
+    const { rows } = await database.pool.query(
+      `select count(*)::int as n from ${database.schema}.outbox_delivery`,
+    )
     expect(rows).toEqual([{ n: 0 }])
   })
 
@@ -101,7 +117,9 @@ describe('of the workers of a stream subscription one reads the log', () => {
     const supervising = supervise()
     try {
       await comes('it is registered', async () => {
-        const { rows } = await database.pool.query(`select 1 from ${database.schema}.outbox_stream where lsn is not null`)
+        const { rows } = await database.pool.query(
+          `select 1 from ${database.schema}.outbox_stream where lsn is not null`,
+        )
         return rows.length === 1
       })
       await publishSteps(stepOutbox(database.pool, database.schema), database.pool, committed, {
@@ -121,7 +139,9 @@ describe('of the workers of a stream subscription one reads the log', () => {
       ended = true
       await supervising
     }
-    const { rows } = await database.pool.query(`select count(*)::int as n from ${database.schema}.outbox_dead_letter`)
+    const { rows } = await database.pool.query(
+      `select count(*)::int as n from ${database.schema}.outbox_dead_letter`,
+    )
     expect(rows).toEqual([{ n: 1 }])
   })
 })

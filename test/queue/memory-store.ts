@@ -239,8 +239,7 @@ export class MemoryStore implements WorkerStore {
   register(definition: SubscriptionDefinition): Promise<RegisteredSubscription> {
     return this.#run('register', () => {
       this.definition = definition
-      const { name, orderBy, lanes, eventTypes } = definition
-      return { id: 1, name, state: 'joining', orderBy, lanes, eventTypes, paused: false, engine: 'queue' } as const
+      return { ...definition, id: 1, state: 'joining', paused: false, engine: 'queue' } as const
     })
   }
 

@@ -1,6 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { bePatient, comes } from '../support/patience.ts'
-import { numbersOf, type StreamScene, type StreamServer, startStreamServer, streamScene, VERSIONS } from './scene.ts'
+import {
+  numbersOf,
+  type StreamScene,
+  type StreamServer,
+  startStreamServer,
+  streamScene,
+  VERSIONS,
+} from './scene.ts'
 
 bePatient()
 
@@ -48,30 +55,33 @@ describe.each(VERSIONS)('on PostgreSQL %i', (version) => {
       ],
     },
   ]
-  test.each(damages)('a slot that was $what is told of, and what it lost comes from the table', async ({ reason, sql }) => {
-    await using scene = await streamScene(server.url)
-    const first = scene.work('mirror', { order: 'aggregate' })
-    await first.worker.start()
-    await first.saw('streaming')
-    await scene.place('a', 'b')
-    await first.handled(2)
-    await first.worker.stop()
-    for (let round = 0; round < 10; round += 1) await scene.place('a', 'b')
-    const [slot] = await scene.slots()
-    for (const text of sql(String(slot?.['slot_name']))) await scene.pool.query(text)
-    for (let round = 0; round < 10; round += 1) await scene.place('a', 'b')
+  test.each(damages)(
+    'a slot that was $what is told of, and what it lost comes from the table',
+    async ({ reason, sql }) => {
+      await using scene = await streamScene(server.url)
+      const first = scene.work('mirror', { order: 'aggregate' })
+      await first.worker.start()
+      await first.saw('streaming')
+      await scene.place('a', 'b')
+      await first.handled(2)
+      await first.worker.stop()
+      for (let round = 0; round < 10; round += 1) await scene.place('a', 'b')
+      const [slot] = await scene.slots()
+      for (const text of sql(String(slot?.['slot_name']))) await scene.pool.query(text)
+      for (let round = 0; round < 10; round += 1) await scene.place('a', 'b')
 
-    const second = scene.work('mirror', { order: 'aggregate' })
-    await second.worker.start()
-    await second.saw('streaming')
-    await scene.place('a', 'b')
-    await comes('the last has come', () => numbersOf(second.events).includes(44))
-    expect(second.told).toContainEqual({ kind: 'streamGap', subscription: 'mirror', reason })
-    expect([...new Set(numbersOf(second.events))].filter((n) => n > 2)).toHaveLength(42)
-    const ofA = numbersOf(second.events.filter(({ aggregateId }) => aggregateId === 'a'))
-    expect(ofA).toEqual(ofA.toSorted((one, other) => one - other))
-    await settled(scene, 44)
-  })
+      const second = scene.work('mirror', { order: 'aggregate' })
+      await second.worker.start()
+      await second.saw('streaming')
+      await scene.place('a', 'b')
+      await comes('the last has come', () => numbersOf(second.events).includes(44))
+      expect(second.told).toContainEqual({ kind: 'streamGap', subscription: 'mirror', reason })
+      expect([...new Set(numbersOf(second.events))].filter((n) => n > 2)).toHaveLength(42)
+      const ofA = numbersOf(second.events.filter(({ aggregateId }) => aggregateId === 'a'))
+      expect(ofA).toEqual(ofA.toSorted((one, other) => one - other))
+      await settled(scene, 44)
+    },
+  )
 
   test('a transaction that was open while the slot was lost is delivered when it commits', async () => {
     await using scene = await streamScene(server.url)
@@ -102,6 +112,68 @@ describe.each(VERSIONS)('on PostgreSQL %i', (version) => {
     await settled(scene, 3)
   })
 
+  test.each([
+    { recorded: 'when something is confirmed', isNaive: true },
+    { recorded: 'as it came in the log', isNaive: false },
+  ])('of a snapshot recorded $recorded, an event in hand is lost: $isNaive', async ({ isNaive }) => {
+    await using scene = await streamScene(server.url)
+    const never = new Promise<void>(() => undefined)
+    const first = scene.work('mirror', { concurrency: 1, timeoutMs: null }, ({ aggregateId }) =>
+      aggregateId === 'held' ? never : undefined,
+    )
+    await first.worker.start()
+    await first.saw('streaming')
+    await scene.place('a')
+    await first.handled(1)
+    await scene.place('held')
+    await comes('it is in hand', () => first.events.length === 2)
+    const { until } = await scene.progress()
+    await comes('a heartbeat', async () => String((await scene.progress())['until']) !== String(until))
+    await first.worker.stop({ drainMs: 0 })
+    if (isNaive)
+      await scene.pool.query(`update ${scene.schema}.outbox_stream set snapshot = pg_current_snapshot()`)
+    await scene.pool.query(`select pg_drop_replication_slot(slot) from ${scene.schema}.outbox_stream`)
+
+    const second = scene.work('mirror')
+    await second.worker.start()
+    await second.saw('streaming')
+    await scene.place('c')
+    await comes('the last', () => numbersOf(second.events).includes(3))
+    expect(numbersOf(second.events).includes(2)).toBe(!isNaive)
+  })
+
+  test('a slot that the server invalidated is told of, and what it lost comes from the table', async () => {
+    await using small = await startStreamServer(version, {
+      max_slot_wal_keep_size: '16MB',
+      min_wal_size: '32MB',
+      max_wal_size: '32MB',
+    })
+    await using scene = await streamScene(small.url)
+    const first = scene.work('mirror')
+    await first.worker.start()
+    await first.saw('streaming')
+    await first.worker.stop()
+    await scene.place('a', 'b')
+    for (let round = 0; round < 6; round += 1) {
+      await scene.pool.query(
+        `create table ${scene.schema}.load_${round} as select repeat(md5(n::text), 30) as t from generate_series(1, 20000) n`,
+      )
+      await scene.pool.query('select pg_switch_wal()')
+      await scene.pool.query('checkpoint')
+    }
+    expect((await scene.slots())[0]?.['wal_status']).toBe('lost')
+    const second = scene.work('mirror')
+    await second.worker.start()
+    await second.handled(2)
+    await second.saw('streaming')
+    expect(second.told).toContainEqual({
+      kind: 'streamGap',
+      subscription: 'mirror',
+      reason: 'slot-invalidated',
+    })
+    await settled(scene, 2)
+  })
+
   test('past its budget the log is given up, and the table serves', async () => {
     await using scene = await streamScene(server.url)
     let release: () => void = () => undefined
@@ -113,7 +185,9 @@ describe.each(VERSIONS)('on PostgreSQL %i', (version) => {
     await reader.saw('streaming')
     await scene.place('a', 'b')
     await comes('one is in hand', () => reader.events.length === 1)
-    await scene.pool.query(`create table ${scene.schema}.load as select n, repeat('x', 1000) as t from generate_series(1, 30000) n`)
+    await scene.pool.query(
+      `create table ${scene.schema}.load as select n, repeat('x', 1000) as t from generate_series(1, 30000) n`,
+    )
     await comes('it is over', async () => {
       const { rows } = await scene.pool.query(
         `select pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn) > 16777216 as over from pg_replication_slots

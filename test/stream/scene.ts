@@ -78,8 +78,11 @@ export async function streamScene(url: string): Promise<StreamScene> {
       return made
     },
     progress: async () =>
-      (await pool.query(`select *, snapshot::text as snapshot, lsn::text as lsn from ${schema}.outbox_stream`))
-        .rows[0] as Record<string, unknown>,
+      (
+        await pool.query(
+          `select *, snapshot::text as snapshot, lsn::text as lsn from ${schema}.outbox_stream`,
+        )
+      ).rows[0] as Record<string, unknown>,
     slots: async () =>
       (
         await pool.query(

@@ -43,7 +43,9 @@ describe.each(VERSIONS)('on PostgreSQL %i', (version) => {
       sequence: null,
       headers: expect.objectContaining({ ownerId: '7' }),
     })
-    expect(Math.abs((reader.events[3]?.createdAt.getTime() ?? 0) - rows[0].created_at.getTime())).toBeLessThan(2)
+    expect(
+      Math.abs((reader.events[3]?.createdAt.getTime() ?? 0) - rows[0].created_at.getTime()),
+    ).toBeLessThan(2)
     const left = await scene.pool.query(`select count(*)::int as n from ${scene.schema}.outbox_delivery`)
     expect(left.rows).toEqual([{ n: 0 }])
   })

@@ -87,7 +87,8 @@ function printReport(report: VerifyReport, invocation: Invocation<unknown>): voi
   }
   const hasStreamed = report.subscriptions.some(({ streamed }) => streamed > 0)
   const rows = report.subscriptions.map((proof) => rowOf(proof, invocation, hasStreamed))
-  for (const line of renderTable(columnsOf(invocation, hasStreamed), rows, terminal.table)) terminal.print(line)
+  for (const line of renderTable(columnsOf(invocation, hasStreamed), rows, terminal.table))
+    terminal.print(line)
   for (const proof of report.subscriptions) printExceptions(proof, invocation)
   const verdict = verify.verdict(report.holds, formats.time(report.at))
   terminal.note(terminal.style(report.holds ? 'good' : 'bad', verdict))
@@ -118,9 +119,15 @@ function rowOf(
   const { counts, streamed } = proof
   return [
     `${safeLine(proof.subscription)}${state === null ? '' : ` (${state})`}`,
-    ...[proof.matched, counts.DONE, counts.PENDING, counts.PROCESSING, counts.DEAD, proof.archived, ...(hasStreamed ? [streamed] : [])].map(
-      formats.count,
-    ),
+    ...[
+      proof.matched,
+      counts.DONE,
+      counts.PENDING,
+      counts.PROCESSING,
+      counts.DEAD,
+      proof.archived,
+      ...(hasStreamed ? [streamed] : []),
+    ].map(formats.count),
     proof.holds ? terminal.style('good', '✓') : terminal.style('bad', '✗'),
   ]
 }

@@ -14,7 +14,10 @@ export interface ProofMessages {
 /** `verify`. */
 export interface VerifyMessages {
   readonly columns: Readonly<
-    Record<'subscription' | 'matched' | 'done' | 'pending' | 'processing' | 'dead' | 'archived' | 'streamed', string>
+    Record<
+      'subscription' | 'matched' | 'done' | 'pending' | 'processing' | 'dead' | 'archived' | 'streamed',
+      string
+    >
   >
   /** What stands above the ids of one kind. */
   readonly exceptions: Readonly<

@@ -39,7 +39,8 @@ export async function assertStreamable(pool: PgPool, appPool: PgPool, schema: Qu
 async function assertReplication(appPool: PgPool, user: string): Promise<void> {
   try {
     const client = await openReplication(appPool)
-    await serverIdentity(client).finally(() => client.end())
+    await serverIdentity(client)
+    await client.end()
   } catch (error) {
     if (error instanceof CommitpostError) throw error
     const found = driverErrorOf(error)

@@ -19,7 +19,9 @@ export function openReplication(pool: PgPool): Promise<ReplicationClient> {
 /** Opens a connection of one's own, with the settings of the pool, whose statements may take their time. */
 export async function openDirect(pool: PgPool): Promise<DirectClient> {
   const client = await open<DirectClient>(pool, {})
-  await client.query('set statement_timeout = 0; set idle_session_timeout = 0; set default_transaction_read_only = off')
+  await client.query(
+    'set statement_timeout = 0; set idle_session_timeout = 0; set default_transaction_read_only = off',
+  )
   return client
 }
 

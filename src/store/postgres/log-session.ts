@@ -1,14 +1,7 @@
 import type { Clock } from '../../runtime/clock.ts'
 import { CommitpostError } from '../../runtime/errors.ts'
 import { lsnOf, lsnText, type ReplicationClient, readLog } from '../../stream/postgres/replication.ts'
-import type {
-  LogGap,
-  LogListener,
-  LogSession,
-  MissedEvents,
-  OpenLog,
-  StreamLease,
-} from '../stream-store.ts'
+import type { LogGap, LogListener, LogSession, MissedEvents, OpenLog, StreamLease } from '../stream-store.ts'
 import { type PgPool, rawQuery, withClient } from './client.ts'
 import { openDirect, openReplication } from './direct-client.ts'
 import type { QuotedSchema } from './identifiers.ts'

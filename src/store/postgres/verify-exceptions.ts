@@ -81,7 +81,10 @@ const compareSql = (schema: QuotedSchema): string => `
     from judged j where j.verdict is not null group by j.verdict`
 
 /** What a look at every event and every delivery of one subscription comes to. */
-export type Comparison = Pick<SubscriptionProof, 'matched' | 'streamed' | 'awaited' | 'missing' | 'surplus' | 'impossible'>
+export type Comparison = Pick<
+  SubscriptionProof,
+  'matched' | 'streamed' | 'awaited' | 'missing' | 'surplus' | 'impossible'
+>
 
 /** Compares the events that a subscription is meant to have with the deliveries it has, one by one. */
 export async function compareDeliveries(

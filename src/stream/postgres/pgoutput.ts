@@ -1,5 +1,5 @@
 import { CommitpostError } from '../../runtime/errors.ts'
-import { TupleEvent, tupleReader, type TupleReader } from './tuple-event.ts'
+import { TupleEvent, type TupleReader, tupleReader } from './tuple-event.ts'
 
 /** Who is told what the server's plugin `pgoutput` (protocol version 1, binary) says. */
 export interface ChangeListener {
@@ -10,7 +10,6 @@ export interface ChangeListener {
   message(prefix: string, content: string, lsn: bigint): void
 }
 
-const BEGIN = 0x42
 const COMMIT = 0x43
 const INSERT = 0x49
 const MESSAGE = 0x4d
@@ -33,21 +32,13 @@ export class PgoutputDecoder {
 
   /** One message, from `at` to the end of the bytes. */
   decode(bytes: Buffer, at: number): void {
-    switch (bytes[at]) {
-      case INSERT:
-        return this.#insert(bytes, at)
-      case COMMIT:
-        // flags, the commit's own place, the place after it
-        return this.#listener.commit(bytes.readBigUInt64BE(at + 10))
-      case RELATION:
-        return this.#relation(bytes, at)
-      case MESSAGE:
-        return this.#message(bytes, at)
-      case BEGIN:
-      default:
-        // Types and origins say nothing of events, and others are not published.
-        return undefined
-    }
+    const kind = bytes[at]
+    if (kind === INSERT) this.#insert(bytes, at)
+    // After its flags and its own place stands the place after it.
+    else if (kind === COMMIT) this.#listener.commit(bytes.readBigUInt64BE(at + 10))
+    else if (kind === RELATION) this.#relation(bytes, at)
+    else if (kind === MESSAGE) this.#message(bytes, at)
+    // Beginnings, types and origins say nothing of events, and nothing else is published.
   }
 
   #insert(bytes: Buffer, at: number): void {
