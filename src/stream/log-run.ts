@@ -120,6 +120,7 @@ export class LogRun<Place> {
   /** The lease was confirmed: what waited for that may start. */
   confirmed(): void {
     this.#start()
+    this.#tellPassed()
   }
 
   async #ask(): Promise<void> {

@@ -28,6 +28,7 @@ declare
   delivered bigint;
   published bigint;
   subscriptions bigint;
+  streams bigint;
   flaw text;
   registered xid8;
   is_stale boolean := false;
@@ -56,9 +57,11 @@ begin
   end if;
 
   select count(*), (select count(*) from {schema}.outbox_subscription s where s.state <> 'retired' and s.engine = 'queue'),
+         (select count(*) from {schema}.outbox_stream t join {schema}.outbox_subscription s on s.id = t.subscription_id
+           where s.state <> 'retired'),
          min({schema}.outbox_flaw(n.stream, n.event_type, n.schema_version, n.aggregate_type, n.aggregate_id,
                                   n.ordering_key, n.headers))
-    into published, subscriptions, flaw
+    into published, subscriptions, streams, flaw
     from published_now n;
   if flaw is not null then
     raise exception 'an event cannot have this %', flaw
@@ -84,7 +87,7 @@ begin
   get diagnostics delivered = row_count;
   -- The anti-join only where some event has less than all subscriptions: it costs as much as the fan-out. Those that
   -- read the log have no deliveries.
-  if delivered < published * subscriptions or subscriptions = 0 then
+  if delivered < published * subscriptions or (subscriptions = 0 and streams > 0) then
     insert into {schema}.outbox_unmatched (event_id, stream, event_type)
       select n.event_id, n.stream, n.event_type from published_now n
        where not exists (
