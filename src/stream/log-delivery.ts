@@ -1,5 +1,6 @@
 import type { Lease, Settlement } from '../delivery/delivery.ts'
 import type { OutboxEvent } from '../event/event.ts'
+import { ignoreWorkerEvents, type Observer } from '../observe/worker-events.ts'
 import type { LoggedEvent, ParkedEvent } from '../store/stream-store.ts'
 import type { LogEntry } from './log-window.ts'
 
@@ -44,4 +45,35 @@ export function parkedAs(entry: LogEntry, settlement: Settlement, durationMs: nu
 export function waiting({ event, key }: LogEntry, delayMs: number): ParkedEvent {
   const { position, eventId } = event
   return { position, eventId, orderingKey: key, kind: 'wait', delayMs, failure: null, durationMs: 0 }
+}
+
+/** Tells what became of an event of the log. */
+export function tellEnded(
+  { observer, subscription }: { readonly observer: Observer; readonly subscription: string },
+  delivery: LogDelivery,
+  settlement: Settlement,
+  durationMs: number,
+): void {
+  if (observer === ignoreWorkerEvents) return
+  const { event, attempt, maxAttempts } = delivery
+  const info = { subscription, event, attempt, maxAttempts }
+  switch (settlement.kind) {
+    case 'done':
+      return observer({ kind: 'handled', durationMs, ...info })
+    case 'dead':
+      return observer({ kind: 'dead', failure: settlement.failure, durationMs, ...info })
+    case 'retry': {
+      const { failure, delayMs } = settlement
+      return observer({ kind: 'retried', failure, delayMs, durationMs, ...info })
+    }
+    case 'release': {
+      const { delayMs } = settlement
+      const why = delayMs === 0 ? 'interrupted' : 'postponed'
+      return observer({ kind: 'released', why, delayMs, ...info })
+    }
+    case 'park':
+      return undefined
+    default:
+      return settlement satisfies never
+  }
 }

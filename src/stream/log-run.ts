@@ -1,12 +1,12 @@
 import type { DeliveryOutcome, Settlement } from '../delivery/delivery.ts'
-import { ignoreWorkerEvents, type Observer } from '../observe/worker-events.ts'
+import type { Observer } from '../observe/worker-events.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { CommitpostError } from '../runtime/errors.ts'
 import type { SoloGate } from '../runtime/gate.ts'
 import { nextTurn } from '../runtime/turn.ts'
 import type { LoggedEvent, ParkedEvent, StreamGate, StreamLease, StreamStore } from '../store/stream-store.ts'
 import { KeyChains } from './key-chains.ts'
-import { FirstDelivery, type LogDelivery, parkedAs, waiting } from './log-delivery.ts'
+import { FirstDelivery, type LogDelivery, parkedAs, tellEnded, waiting } from './log-delivery.ts'
 import { type LogEntry, LogWindow } from './log-window.ts'
 import { Parking } from './parking.ts'
 
@@ -47,6 +47,7 @@ export class LogRun<Place> {
   readonly #window = new LogWindow<Place>()
   readonly #chains = new KeyChains()
   readonly #parking: Parking
+  readonly #untold = new Map<LogEntry, () => void>()
   readonly #stopped = new AbortController()
   readonly #parkedTo: bigint
   #asked: LogEntry[] = []
@@ -95,6 +96,8 @@ export class LogRun<Place> {
 
   /** A place in the log after all that was offered. */
   mark(place: Place): void {
+    // What came since it was stopped is not in hand: no place after that is ever passed.
+    if (this.#stopped.signal.aborted) return
     this.#window.mark(place)
     if (this.#window.size === 0) this.#tellPassed()
   }
@@ -216,22 +219,23 @@ export class LogRun<Place> {
       this.#ended(entry, delivery, result, startedMs)
       this.#start()
       this.#tellPassed()
-      this.#wake()
     })
   }
 
   #ended(entry: LogEntry, delivery: LogDelivery, outcome: DeliveryOutcome, startedMs: number): void {
     const settlement = this.#parts.decide(delivery, outcome)
     const durationMs = this.#parts.clock.monotonicMs() - startedMs
+    const tell = (): void => tellEnded(this.#parts, delivery, settlement, durationMs)
     if (settlement.kind === 'done') {
       this.#window.end(entry)
       this.#chains.ended(entry)
-    } else if (settlement.kind === 'release' && settlement.delayMs === 0) {
-      // Interrupted: whoever reads the log next hands it over again.
-    } else {
-      this.#setAside(entry, parkedAs(entry, settlement, durationMs))
+      return tell()
     }
-    this.#tell(delivery, settlement, durationMs)
+    // Interrupted: whoever reads the log next hands it over again.
+    if (settlement.kind === 'release' && settlement.delayMs === 0) return tell()
+    // Told once it is written: whoever hears of a dead letter looks for it.
+    this.#untold.set(entry, tell)
+    this.#setAside(entry, parkedAs(entry, settlement, durationMs))
   }
 
   /** Later ones of its key go to the queue behind it. */
@@ -241,33 +245,18 @@ export class LogRun<Place> {
   }
 
   #end(entries: readonly LogEntry[]): void {
-    for (const entry of entries) this.#window.end(entry)
+    for (const entry of entries) {
+      this.#window.end(entry)
+      this.#untold.get(entry)?.()
+      this.#untold.delete(entry)
+    }
     this.#tellPassed()
-    this.#wake()
   }
 
   #tellPassed(): void {
     const places = this.#window.passed()
     if (places.length > 0) this.#parts.onPassed(places)
     this.#wake()
-  }
-
-  #tell(delivery: LogDelivery, settlement: Settlement, durationMs: number): void {
-    const { observer, subscription } = this.#parts
-    if (observer === ignoreWorkerEvents) return
-    const { event, attempt, maxAttempts } = delivery
-    const info = { subscription, event, attempt, maxAttempts }
-    if (settlement.kind === 'done') return observer({ kind: 'handled', durationMs, ...info })
-    if (settlement.kind === 'dead') {
-      return observer({ kind: 'dead', failure: settlement.failure, durationMs, ...info })
-    }
-    if (settlement.kind === 'park') return undefined
-    const { delayMs } = settlement
-    if (settlement.kind === 'retry') {
-      return observer({ kind: 'retried', failure: settlement.failure, delayMs, durationMs, ...info })
-    }
-    const why = delayMs === 0 ? 'interrupted' : 'postponed'
-    return observer({ kind: 'released', why, delayMs, ...info })
   }
 
   #keyOf(event: LoggedEvent): string | null {

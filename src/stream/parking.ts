@@ -45,9 +45,7 @@ export class Parking {
   add(entry: LogEntry, as: ParkedEvent): void {
     this.#waiting.push({ entry, as })
     if (entry.key !== null) this.#onTheirWay.set(entry.key, (this.#onTheirWay.get(entry.key) ?? 0) + 1)
-    this.#writing ??= this.#write().finally(() => {
-      this.#writing = null
-    })
+    this.#writing ??= this.#write()
   }
 
   /** Resolves when all that was added is written, or could not be. */
@@ -62,6 +60,9 @@ export class Parking {
       while (this.#waiting.length > 0) await this.#writeNext()
     } catch (error) {
       this.#parts.onFailed(error)
+    } finally {
+      // In the same breath in which nothing was left: whoever adds the next begins anew.
+      this.#writing = null
     }
   }
 

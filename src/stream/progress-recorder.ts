@@ -46,9 +46,7 @@ export class ProgressRecorder {
     }
     this.#places += places.length
     if (this.#places >= MOST_PLACES) this.#hurry.abort()
-    this.#writing ??= this.#write().finally(() => {
-      this.#writing = null
-    })
+    this.#writing ??= this.#write()
   }
 
   /** Resolves when everything is recorded, or could not be. */
@@ -66,6 +64,9 @@ export class ProgressRecorder {
       }
     } catch (error) {
       this.#parts.onFailed(error)
+    } finally {
+      // In the same breath in which nothing was left: whoever passes the next place begins anew.
+      this.#writing = null
     }
   }
 

@@ -176,3 +176,19 @@ test.each([
   expect(passed).toEqual([])
   await run.stop()
 })
+
+test('no place is passed that comes after it was stopped: what came with it was not handed over', async () => {
+  let answer: (gate: StreamGate) => void = () => undefined
+  const gate = (): Promise<StreamGate> =>
+    new Promise((resolve) => {
+      answer = resolve
+    })
+  const { run, passed } = runOf({ gate })
+  run.mark(1)
+  await run.stop()
+  run.offer(logged(2, 'a'))
+  run.mark(2)
+  answer(OPEN_GATE)
+  await run.empty()
+  expect(passed).toEqual([1])
+})
