@@ -148,6 +148,11 @@ describe('the log stream', () => {
     }
     await comes('all have had their effect', async () => (await effects('stream')).length >= 120)
     await worker.stop()
+    await comes('the server knows that nobody reads', async () => {
+      const { rows } = await pool.query(`select 1 from pg_replication_slots r join ${schema}.outbox_stream t
+        on t.slot = r.slot_name where not r.active`)
+      return rows.length === 1
+    })
     await pool.query(`select pg_drop_replication_slot(slot) from ${schema}.outbox_stream`)
     await pool.query(`update ${schema}.outbox_stream set snapshot = '1:1:'`)
     const before = runs

@@ -5,6 +5,7 @@ import {
   type StreamScene,
   type StreamServer,
   startStreamServer,
+  stopReader,
   streamScene,
   VERSIONS,
 } from './scene.ts'
@@ -64,7 +65,7 @@ describe.each(VERSIONS)('on PostgreSQL %i', (version) => {
       await first.saw('streaming')
       await scene.place('a', 'b')
       await first.handled(2)
-      await first.worker.stop()
+      await stopReader(first, scene)
       for (let round = 0; round < 10; round += 1) await scene.place('a', 'b')
       const [slot] = await scene.slots()
       for (const text of sql(String(slot?.['slot_name']))) await scene.pool.query(text)
@@ -98,7 +99,7 @@ describe.each(VERSIONS)('on PostgreSQL %i', (version) => {
     // Progress passes the open transaction: its snapshot has it as running.
     const { snapshot } = await scene.progress()
     await comes('a later snapshot is recorded', async () => (await scene.progress())['snapshot'] !== snapshot)
-    await first.worker.stop()
+    await stopReader(first, scene)
     const [slot] = await scene.slots()
     await scene.pool.query(`select pg_drop_replication_slot($1)`, [slot?.['slot_name']])
 
@@ -129,7 +130,7 @@ describe.each(VERSIONS)('on PostgreSQL %i', (version) => {
     await comes('it is in hand', () => first.events.length === 2)
     const { until } = await scene.progress()
     await comes('a heartbeat', async () => String((await scene.progress())['until']) !== String(until))
-    await first.worker.stop({ drainMs: 0 })
+    await stopReader(first, scene, 0)
     if (isNaive)
       await scene.pool.query(`update ${scene.schema}.outbox_stream set snapshot = pg_current_snapshot()`)
     await scene.pool.query(`select pg_drop_replication_slot(slot) from ${scene.schema}.outbox_stream`)
@@ -152,7 +153,7 @@ describe.each(VERSIONS)('on PostgreSQL %i', (version) => {
     const first = scene.work('mirror')
     await first.worker.start()
     await first.saw('streaming')
-    await first.worker.stop()
+    await stopReader(first, scene)
     await scene.place('a', 'b')
     for (let round = 0; round < 6; round += 1) {
       await scene.pool.query(

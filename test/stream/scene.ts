@@ -138,6 +138,16 @@ function watched(
   }
 }
 
+/** Stops a worker, and waits until the server knows that nobody reads its slot. */
+export async function stopReader(
+  { worker }: Pick<Watched, 'worker'>,
+  scene: Pick<StreamScene, 'slots'>,
+  drainMs = 2_000,
+): Promise<void> {
+  await worker.stop({ drainMs })
+  await comes('the slot is free', async () => (await scene.slots()).every(({ active }) => active === false))
+}
+
 /** The numbers that `place` gave. */
 export function numbersOf(events: readonly OutboxEvent[]): readonly number[] {
   return events.map(({ payload }) => (payload as { readonly n: number }).n)
