@@ -40,9 +40,9 @@ export default {
     ),
     only(
       'adapters-are-leaves',
-      'an adapter sees its port and the vocabulary',
+      'an adapter sees its port and the vocabulary, and the store of a database the protocol of its log',
       '^src/(store|stream)/([^/]+)/',
-      ['^src/$1/$2/', '^src/$1/[^/]+\\.ts$', ports, ...vocabulary],
+      ['^src/$1/$2/', '^src/$1/[^/]+\\.ts$', '^src/stream/$2/', ports, ...vocabulary],
     ),
     only(
       'transports-are-leaves',

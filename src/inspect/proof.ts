@@ -44,8 +44,8 @@ export interface WhyReport {
 /** The proof that nothing is lost, and answers to "where is it?". Nothing here changes anything. */
 export interface Proof {
   /**
-   * For every subscription: matched = done + pending + processing + dead + archived, exactly, at one instant, and the ids
-   * where it does not hold.
+   * For every subscription: matched = done + pending + processing + dead + archived + streamed, exactly, at one instant,
+   * and the ids where it does not hold.
    * @throws NotFoundError where there is no subscription of the name that is asked for.
    */
   verify(options?: VerifyOptions): Promise<VerifyReport>

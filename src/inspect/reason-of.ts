@@ -29,7 +29,14 @@ function withoutDelivery(trace: SubscriptionTrace, waitsFor: EventTrace['waitsFo
   if (trace.replacedBy !== null) return { kind: 'replaced', by: trace.replacedBy }
   if (!trace.matches) return { kind: 'not-taken' }
   if (!trace.started) return { kind: 'before-start' }
+  if (trace.log !== null) return inLog(trace)
   return trace.state === 'joining' ? { kind: 'joining', waitsFor } : { kind: 'missing' }
+}
+
+function inLog({ log, pausedBy, pausedAt, hasLiveWorker }: SubscriptionTrace): Reason {
+  if (log === 'past') return { kind: 'streamed' }
+  if (pausedBy !== null && pausedAt !== null) return { kind: 'paused', by: pausedBy, at: pausedAt }
+  return { kind: 'in-log', hasLiveWorker }
 }
 
 function inHand(delivery: TracedDelivery, hasLiveWorker: boolean): Reason {

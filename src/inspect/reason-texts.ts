@@ -21,6 +21,11 @@ export const reasonTexts: ReasonTexts = {
   dead: ({ deadLetter, errorCode, errorMessage, resolvedBy }) =>
     `Failed for good${deadLetter === null ? '' : `: dead letter ${deadLetter}`}, ${errorOf(errorCode, errorMessage)}. ` +
     (resolvedBy === null ? 'It waits for a person.' : `Settled by ${resolvedBy}.`),
+  streamed: () => 'Delivered, from the log.',
+  'in-log': ({ hasLiveWorker }) =>
+    hasLiveWorker
+      ? 'The subscription reads the log and is not recorded as past this event: it comes, or came a moment ago.'
+      : 'The subscription reads the log, and no live worker does that for it.',
   leased: ({ worker, until, attempt, maxAttempts }, { time, count }) =>
     `In hand of worker ${worker} until ${time(until)}: attempt ${count(attempt)} of ${count(maxAttempts)}.`,
   lapsed: ({ worker, until, hasLiveWorker }, { time }) =>

@@ -12,6 +12,10 @@ export interface ReasonFacts {
     readonly errorMessage: string | null
     readonly resolvedBy: string | null
   }
+  /** It was handled from the log, where no time is kept of each. */
+  readonly streamed: object
+  /** The subscription reads the log and is not recorded as past it: it comes, or came a moment ago. */
+  readonly 'in-log': { readonly hasLiveWorker: boolean }
   /** A worker has it in hand. */
   readonly leased: {
     readonly worker: string

@@ -83,6 +83,14 @@ const LINES: LinesOf = {
       { subscription, retiredBy },
       'subscription was retired and is not served any more: take it out of the code, or restart to register it anew',
     ),
+  streaming: (logger, { subscription }) => logger.info({ subscription }, 'reading the log'),
+  streamGap: (logger, { subscription, reason }) =>
+    logger.error(
+      { subscription, reason },
+      'the log has lost events of this subscription: they are delivered from the table, some perhaps twice',
+    ),
+  streamRecovered: (logger, { subscription, count }) =>
+    logger.warn({ subscription, count }, 'what the log had lost was delivered from the table'),
   redriven: (logger, { subscription, policy, count, leftToPerson }) =>
     logger.info({ subscription, policy, count, leftToPerson }, 'dead letters re-driven by a policy'),
   retained: (logger, { policy, stream, deleted, archived }) =>

@@ -68,6 +68,15 @@ export type WorkerEvent =
     }
   /** Somebody retired a subscription that this worker serves: it claims no more of it. */
   | { readonly kind: 'retired'; readonly subscription: string; readonly retiredBy: string | null }
+  /** This worker reads the log for a subscription now. */
+  | { readonly kind: 'streaming'; readonly subscription: string }
+  /**
+   * The log has lost something of a subscription (`reason`: its slot is gone, was moved, fell behind the budget): nothing
+   * is lost, since whatever was not handled is delivered from the table, but somebody may want to know why.
+   */
+  | { readonly kind: 'streamGap'; readonly subscription: string; readonly reason: string }
+  /** What the log had lost was delivered from the table. */
+  | { readonly kind: 'streamRecovered'; readonly subscription: string; readonly count: number }
   /** A policy sent dead letters on their way again; `leftToPerson` it will not touch any more. */
   | {
       readonly kind: 'redriven'

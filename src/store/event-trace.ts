@@ -56,6 +56,8 @@ export interface SubscriptionTrace {
   readonly matches: boolean
   /** Whether the event was written after it began, or is among what it began with. */
   readonly started: boolean
+  /** Of one that reads the log: whether it is past the event, or has still to come to it. Null for all others. */
+  readonly log: 'past' | 'ahead' | null
   readonly delivery: TracedDelivery | null
   /** The first delivery of the same key that stands before it, as far as was looked. */
   readonly behind: Blocker | null

@@ -20,7 +20,7 @@ export interface ProofExceptions {
   readonly eventIds: readonly string[]
 }
 
-/** The equation of one subscription: matched = done + pending + processing + dead + archived. */
+/** The equation of one subscription: matched = done + pending + processing + dead + archived + streamed. */
 export interface SubscriptionProof {
   readonly subscription: string
   readonly state: 'joining' | 'active' | 'retired'
@@ -30,7 +30,12 @@ export interface SubscriptionProof {
   readonly counts: Readonly<Record<DeliveryStatus, number>>
   /** Those that were moved to an archive. */
   readonly archived: number
-  /** While it is joining: events that its sweep has still to bring. They are not among `matched` yet. */
+  /** Of one that reads the log: those that were handled there, and so have no delivery. */
+  readonly streamed: number
+  /**
+   * While it is joining: events that its sweep has still to bring. Of one that reads the log: events that are not
+   * recorded as handled yet. They are not among `matched` yet.
+   */
   readonly awaited: number
   readonly holds: boolean
   /** Events that it is meant to have, without a delivery. */

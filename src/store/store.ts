@@ -9,10 +9,13 @@ import type { PublishStore } from './publish-store.ts'
 import type { LaneStore, QueueStore } from './queue-store.ts'
 import type { PolicyStore, RedriveStore } from './redrive-store.ts'
 import type { RetentionStore } from './retention-store.ts'
+import type { StreamStore } from './stream-store.ts'
 import type { RetireReport, RetireRequest, SubscriptionStore } from './subscription-store.ts'
 
 /** What a worker uses: connections of its own, so that handlers cannot starve its heartbeat. */
 export interface WorkerStore extends QueueStore, LaneStore, SubscriptionStore, PolicyStore {
+  /** What reads the database's log; null where it has none to read. */
+  readonly streams: StreamStore | null
   /** Throws SchemaMissingError or SchemaVersionError with the remedy when the tables are missing or of another version. */
   assertReady(): Promise<void>
   /**

@@ -4,6 +4,9 @@ import type { OutboxEvent } from '../event/event.ts'
 /** How far order goes: not at all, per ordering key (the aggregate by default), or over the whole subscription. */
 export type OrderBy = 'none' | 'aggregate' | 'total'
 
+/** How a subscription gets its events: by a delivery of each, or by reading the server's log. */
+export type Engine = 'queue' | 'stream'
+
 /** Where a new subscription begins. Only its first registration counts. */
 export type StartFrom = 'now' | 'beginning' | Date
 
@@ -20,6 +23,8 @@ export interface SubscriptionDefinition {
   readonly onDead: 'block' | 'continue'
   readonly maxAttempts: number
   readonly startFrom: StartFrom
+  /** `'queue'` where nothing is said; fixed for the life of the subscription. */
+  readonly engine?: Engine
 }
 
 /** A subscription as the database knows it. */
@@ -32,6 +37,7 @@ export interface RegisteredSubscription {
   /** Everything any version of the code has declared: it only widens, so that a rolling deploy loses nothing. */
   readonly eventTypes: readonly string[] | null
   readonly paused: boolean
+  readonly engine: Engine
 }
 
 /** How a subscription is to be retired, and by whom. */

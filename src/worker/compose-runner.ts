@@ -1,60 +1,33 @@
 import type { ClaimedDelivery, DeliveryOutcome, Settlement } from '../delivery/delivery.ts'
 import { BatchDispatcher } from '../dispatch/batch-dispatcher.ts'
-import { createDispatcher, type EventDispatcher } from '../dispatch/dispatcher.ts'
-import type { ContextServices } from '../dispatch/handler.ts'
 import type { TransportSession } from '../dispatch/transport.ts'
-import type { Catalogue } from '../event/catalogue.ts'
-import type { OutboxEvent } from '../event/event.ts'
-import type { Logger } from '../observe/logger.ts'
-import type { Observer } from '../observe/worker-events.ts'
 import type { Backlog } from '../queue/backlog.ts'
 import { FifoBacklog } from '../queue/fifo-backlog.ts'
 import { isLater } from '../queue/given-back.ts'
-import { Hand, type LeaseLimits } from '../queue/hand.ts'
+import { Hand } from '../queue/hand.ts'
 import { KeyBacklog } from '../queue/key-backlog.ts'
 import { LaneSource } from '../queue/lane-source.ts'
 import { heartbeatEveryMs } from '../queue/lease-keeper.ts'
 import { type Ended, tellCrashed } from '../queue/report.ts'
 import { Runner } from '../queue/runner.ts'
 import { type DeliverySource, UnorderedSource } from '../queue/source.ts'
-import type { Strays } from '../queue/strays.ts'
 import { Unparker } from '../queue/unparker.ts'
 import { writtenTogether } from '../queue/written-together.ts'
-import type { Clock } from '../runtime/clock.ts'
-import type { SoloGate } from '../runtime/gate.ts'
-import type { Random } from '../runtime/random.ts'
-import { createClassify } from '../settle/classify.ts'
 import { decide } from '../settle/decide.ts'
 import { Settler } from '../settle/settler.ts'
 import type { LaneDelivery } from '../store/queue-store.ts'
 import type { PolicyRedrive } from '../store/redrive-store.ts'
-import type { WorkerStore } from '../store/store.ts'
 import type { RegisteredSubscription } from '../store/subscription-store.ts'
-import { noHandlerDelay } from './no-handler.ts'
+import type { StreamReader } from '../stream/stream-reader.ts'
+import { composeReader } from './compose-reader.ts'
 import type { ResolvedSubscription } from './resolve-subscription.ts'
-
-/** What all subscriptions of one worker share. */
-export interface WorkerEnvironment {
-  readonly store: WorkerStore
-  readonly workerId: string
-  readonly limits: LeaseLimits
-  readonly catalogue: Catalogue
-  readonly services: ContextServices<ClaimedDelivery>
-  readonly gate: SoloGate
-  readonly strays: Strays
-  readonly clock: Clock
-  readonly random: Random
-  readonly observer: Observer
-  readonly logger: Logger
-  /** Aborts when results that cannot be written are to be given up. */
-  readonly giveUp: AbortSignal
-  /** Told after every attempt: what it published is committed by now, if it is. */
-  onAttemptEnded(): void
-}
+import { dispatcherOf, type WorkerEnvironment } from './worker-environment.ts'
 
 /** A subscription at work. */
 export interface RunningSubscription {
   readonly runner: Runner | Runner<LaneDelivery>
+  /** What reads the log, for one whose engine is the stream: its runner has what failed there. */
+  readonly reader: StreamReader | null
   readonly redrive: PolicyRedrive | null
   /** Resolves when everything that has ended is written down, or given up, and what waited for it is let go. */
   flush(): Promise<void>
@@ -68,9 +41,13 @@ export function composeRunner(
   resolved: ResolvedSubscription,
   registered: RegisteredSubscription,
 ): RunningSubscription {
-  return registered.lanes === 0
-    ? composeUnordered(env, resolved, registered)
-    : composeOrdered(env, resolved, registered)
+  const queued =
+    registered.lanes === 0
+      ? composeUnordered(env, resolved, registered)
+      : composeOrdered(env, resolved, registered)
+  return registered.engine === 'queue'
+    ? queued
+    : { ...queued, reader: composeReader(env, resolved, registered) }
 }
 
 /** What a worker that stops gives back should not lie idle for long. */
@@ -175,11 +152,12 @@ function compose<Delivery extends ClaimedDelivery>(
   const session = openTransport(env, resolved)
   const handlers =
     session === null
-      ? dispatcherOf<Delivery>(env, resolved, async (delivery) => {
+      ? dispatcherOf<Delivery>(env, resolved, async (delivery, tx) => {
+          // Committed with its handler's transaction, it must not be DONE before what was done before it.
           if (kind.hasUnsettledBefore(delivery)) await settler.flush()
+          await env.services.complete(delivery, tx)
         })
       : new BatchDispatcher<Delivery>({ session, clock, batchSize: resolved.batchSize })
-  env.strays.watch(handlers)
   const runner = new Runner<Delivery>({
     ...env,
     ...kind,
@@ -198,7 +176,7 @@ function compose<Delivery extends ClaimedDelivery>(
     await settler.finish()
     await kind.idle()
   }
-  return { runner, redrive: resolved.redrive, flush, close: async () => session?.close() }
+  return { runner, reader: null, redrive: resolved.redrive, flush, close: async () => session?.close() }
 }
 
 function openTransport(
@@ -211,34 +189,5 @@ function openTransport(
     clock,
     random,
     onOutage: (error) => observer({ kind: 'error', during: 'send', error, subscription: name }),
-  })
-}
-
-function dispatcherOf<Delivery extends ClaimedDelivery>(
-  env: WorkerEnvironment,
-  resolved: ResolvedSubscription,
-  beforeCompleted: (delivery: Delivery) => Promise<void>,
-): EventDispatcher<Delivery> {
-  const { catalogue, clock, logger, observer, services } = env
-  const { definition, handlers, timeoutMs } = resolved
-  return createDispatcher<Delivery>({
-    subscription: definition.name,
-    handlers,
-    timeoutMs,
-    clock,
-    logger,
-    observer,
-    services: {
-      ...services,
-      complete: async (delivery, tx) => {
-        // Committed with its handler's transaction, it must not be DONE before what was done before it.
-        await beforeCompleted(delivery)
-        await services.complete(delivery, tx)
-      },
-    },
-    classify: createClassify(clock, resolved.classify),
-    // A type that is not in the catalogue is handed over as stored: for '*', or to be refused for want of a handler.
-    reader: { read: (event: OutboxEvent) => catalogue.read(event) ?? event },
-    onNoHandler: noHandlerDelay({ definition, catalogue, clock }),
   })
 }

@@ -28,9 +28,11 @@ export interface ResolvedSubscription {
   readonly pollMs: number
   readonly pollMinMs: number
   readonly drain: boolean
+  readonly walBudgetBytes: number
 }
 
 const DEFAULT_LANES = 16
+const DEFAULT_WAL_BUDGET_BYTES = 4 * 1_024 ** 3
 
 type AnyOptions = SubscriptionOptions<Catalogue, unknown> | RelayOptions
 
@@ -51,6 +53,7 @@ export function resolveSubscription(
       onDead: options.onDead ?? 'block',
       maxAttempts: policy.maxAttempts,
       startFrom: options.startFrom ?? 'now',
+      engine: options.engine ?? 'queue',
     },
     // Here and not when the worker starts: what returns no handler is refused before anything is registered.
     ...destinationOf(options),
@@ -61,6 +64,7 @@ export function resolveSubscription(
     pollMs,
     pollMinMs: Math.min(options.pollMinMs ?? 20, pollMs),
     drain: options.drain ?? true,
+    walBudgetBytes: options.walBudgetBytes ?? DEFAULT_WAL_BUDGET_BYTES,
   }
 }
 

@@ -111,6 +111,10 @@ export class WorkerSession {
     const env = { ...parts, store, gate, strays, limits, workerId: id, giveUp: giveUp.signal }
     const running: RunningSubscription[] = []
     await store.assertReady()
+    // Before anything is registered that nobody could read.
+    if (parts.subscriptions.some(({ definition }) => definition.engine === 'stream')) {
+      await store.streams?.assertStreamable()
+    }
     for (const resolved of parts.subscriptions) {
       running.push(composeRunner(env, resolved, await store.register(resolved.definition)))
     }
@@ -130,7 +134,7 @@ export class WorkerSession {
   /** Stops claiming, lets handlers finish for so long, writes everything down and leaves. Never rejects. */
   async end(drainMs: number): Promise<void> {
     const { observer, id } = this.#parts
-    observer({ kind: 'stopping', workerId: id, inHand: this.#sum(({ runner }) => runner.inHand) })
+    observer({ kind: 'stopping', workerId: id, inHand: this.#sum(inHand) })
     this.#ignoreBell()
     this.#housekeeping.stop()
     await this.#drain(drainMs)
@@ -153,7 +157,10 @@ export class WorkerSession {
     this.#loops = Promise.all([this.#keeper.run(this.#keeperStop.signal), this.#housekeeping.run()])
     this.#monitor = this.#parts.openMonitor()
     this.#monitor?.start()
-    for (const { runner } of this.#running) runner.start()
+    for (const { runner, reader } of this.#running) {
+      runner.start()
+      reader?.start()
+    }
     observer({ kind: 'started', workerId: id, subscriptions: this.#running.map(({ runner }) => runner.name) })
   }
 
@@ -171,15 +178,19 @@ export class WorkerSession {
     const drained = this.#stopRunners()
     if (await this.#inTime(drained, drainMs)) return
     const reason = new WorkerStoppingError()
-    for (const { runner } of this.#running) runner.interrupt(reason, 0)
+    for (const { runner, reader } of this.#running) {
+      runner.interrupt(reason, 0)
+      reader?.interrupt(reason)
+    }
     await this.#withTime('stopping', () => drained)
   }
 
   async #stopRunners(): Promise<void> {
+    const readers = this.#running.map(({ reader }) => reader?.stop())
     await Promise.all(this.#running.map(({ runner }) => runner.stop()))
     // Others learn that they need not count with this worker: while its handlers run they may take what it gave back.
     void this.#keeper.beat().catch(() => {})
-    await Promise.all(this.#running.map(({ runner }) => runner.drained()))
+    await Promise.all([...this.#running.map(({ runner }) => runner.drained()), ...readers])
   }
 
   async #flush(): Promise<void> {
@@ -225,4 +236,8 @@ export class WorkerSession {
   #failed(during: string, error: unknown): void {
     this.#parts.observer({ kind: 'error', during, error, subscription: null })
   }
+}
+
+function inHand({ runner, reader }: RunningSubscription): number {
+  return runner.inHand + (reader?.running ?? 0)
 }

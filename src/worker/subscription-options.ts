@@ -5,7 +5,7 @@ import type { EventBus } from '../publish/event-bus.ts'
 import type { ClientOf, TransactionPool } from '../publish/in-transaction.ts'
 import type { Backoff } from '../settle/backoff.ts'
 import type { ErrorClassifier } from '../settle/classify.ts'
-import type { OrderBy, StartFrom } from '../store/subscription-store.ts'
+import type { Engine, OrderBy, StartFrom } from '../store/subscription-store.ts'
 import type { RedrivePolicy } from './redrive-policy.ts'
 
 /** `ctx.once`, for a transaction of the handler's own or for a pool to open one on. */
@@ -51,6 +51,19 @@ export interface SubscriptionOptions<C extends Catalogue, Tx> {
    * @default the events that have a handler, whatever their stream; with `'*'`, all events
    */
   readonly streams?: readonly string[]
+  /**
+   * `'stream'` reads the server's log instead of having a delivery of each event: more events a second, in the order of
+   * their commits, by one worker at a time. What fails becomes a delivery. See docs/log-stream.md. Fixed for the life of
+   * the subscription.
+   * @default 'queue'
+   */
+  readonly engine?: Engine
+  /**
+   * For engine 'stream': the most of its log that the server may keep for this subscription, in bytes. Past it the log is
+   * given up and events come from the table until it has caught up.
+   * @default 4 GiB
+   */
+  readonly walBudgetBytes?: number
   /**
    * `'aggregate'` runs the events of one ordering key one after the other, in the order they were published, and many
    * keys at once; `'total'` does so with all events of the subscription. Fixed for the life of the subscription.
@@ -134,7 +147,15 @@ export interface SubscriptionOptions<C extends Catalogue, Tx> {
 }
 
 /** What only handlers have a use for. */
-export const OF_HANDLERS = ['on', 'concurrency', 'timeoutMs', 'middleware', 'classify'] as const
+export const OF_HANDLERS = [
+  'on',
+  'concurrency',
+  'timeoutMs',
+  'middleware',
+  'classify',
+  'engine',
+  'walBudgetBytes',
+] as const
 
 /**
  * How a subscription takes its events, and which transport it hands them to, up to `batchSize` at once, as they are

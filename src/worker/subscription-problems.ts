@@ -22,6 +22,8 @@ import { OF_HANDLERS, type SubscriptionOptions } from './subscription-options.ts
 
 const MOST_LANES = 64
 const MOST_AT_ONCE = 10_000
+/** The server keeps its log in files of this size. */
+const LEAST_WAL_BYTES = 16 * 1_024 * 1_024
 const LONGEST_POLL_MS = 86_400_000
 /** As far as a date is written with four digits for its year. */
 const LAST_YEAR = 9_999
@@ -70,6 +72,7 @@ function sharedProblems(options: GivenOptions): readonly (string | null)[] {
     ...numberProblems(options),
     ...switchProblems(options),
     ...orderProblems(options),
+    ...engineProblems(options),
     ...redrivePolicyProblems(options['redrive']),
   ]
 }
@@ -86,6 +89,8 @@ const OPTION_NAMES: readonly (keyof SubscriptionOptions<Catalogue, unknown>)[] =
   'on',
   'streams',
   'startFrom',
+  'engine',
+  'walBudgetBytes',
   'order',
   'onDead',
   'oneAtATime',
@@ -108,9 +113,11 @@ const RELAY_OPTION_NAMES: readonly string[] = [
   ...OPTION_NAMES.filter((name) => !OF_HANDLERS.some((other) => other === name)),
 ]
 
-const NOT_OF_RELAYS: Readonly<Record<string, string>> = Object.fromEntries(
-  OF_HANDLERS.map((name) => [name, 'it is for handlers, which a relay has none of']),
-)
+const NOT_OF_RELAYS: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(OF_HANDLERS.map((name) => [name, 'it is for handlers, which a relay has none of'])),
+  engine: 'a relay takes its events from the queue',
+  walBudgetBytes: 'a relay takes its events from the queue',
+}
 
 /** What other libraries call things that are here. */
 const KNOWN_ELSEWHERE: Readonly<Record<string, string>> = {
@@ -171,6 +178,16 @@ function contradictions(options: GivenOptions): readonly string[] {
     [order === 'total' && splits, "order 'total' means lanes 1: leave lanes out"],
   ]
   return rules.filter(([isBroken]) => isBroken).map(([, problem]) => problem)
+}
+
+function engineProblems({ engine, walBudgetBytes }: GivenOptions): readonly (string | null)[] {
+  return [
+    oneOfProblem('engine', engine, ['queue', 'stream']),
+    wholeNumberProblem('walBudgetBytes', walBudgetBytes, LEAST_WAL_BYTES, Number.MAX_SAFE_INTEGER),
+    walBudgetBytes !== undefined && engine !== 'stream'
+      ? "walBudgetBytes is for the log stream: add engine 'stream'"
+      : null,
+  ]
 }
 
 function startFromProblem(startFrom: unknown): string | null {

@@ -33,6 +33,9 @@ const SAMPLES: { readonly [Kind in WorkerEvent['kind']]: Extract<WorkerEvent, { 
     waitsFor: { pid: 4711, name: 'report', seconds: 90 },
   },
   retired: { kind: 'retired', subscription: 'billing', retiredBy: 'kim' },
+  streaming: { kind: 'streaming', subscription: 'billing' },
+  streamGap: { kind: 'streamGap', subscription: 'billing', reason: 'slot-missing' },
+  streamRecovered: { kind: 'streamRecovered', subscription: 'billing', count: 3 },
   redriven: {
     kind: 'redriven',
     subscription: 'billing',

@@ -31,6 +31,7 @@ export type Interpose = (operation: string, when: 'before' | 'after') => Promise
  * store for anything else.
  */
 export class MemoryStore implements WorkerStore {
+  readonly streams = null
   readonly tables: MemoryTables
   readonly calls: string[] = []
   readonly batches: (readonly Settled[])[] = []
@@ -242,8 +243,7 @@ export class MemoryStore implements WorkerStore {
   register(definition: SubscriptionDefinition): Promise<RegisteredSubscription> {
     return this.#run('register', () => {
       this.definition = definition
-      const { name, orderBy, lanes, eventTypes } = definition
-      return { id: 1, name, state: 'joining', orderBy, lanes, eventTypes, paused: false } as const
+      return { ...definition, id: 1, state: 'joining', paused: false, engine: 'queue' } as const
     })
   }
 

@@ -22,6 +22,7 @@ export interface WorkerConfig {
 /** The part of a subscription's options that is plain data. */
 export interface SubscriptionConfig {
   readonly name: string
+  readonly engine?: 'queue' | 'stream'
   readonly order?: 'none' | 'aggregate' | 'total'
   readonly oneAtATime?: boolean
   readonly onDead?: 'block' | 'continue'

@@ -85,14 +85,16 @@ function printReport(report: VerifyReport, invocation: Invocation<unknown>): voi
     terminal.note(messages.status.noSubscriptions)
     return
   }
-  const rows = report.subscriptions.map((proof) => rowOf(proof, invocation))
-  for (const line of renderTable(columnsOf(invocation), rows, terminal.table)) terminal.print(line)
+  const hasStreamed = report.subscriptions.some(({ streamed }) => streamed > 0)
+  const rows = report.subscriptions.map((proof) => rowOf(proof, invocation, hasStreamed))
+  for (const line of renderTable(columnsOf(invocation, hasStreamed), rows, terminal.table))
+    terminal.print(line)
   for (const proof of report.subscriptions) printExceptions(proof, invocation)
   const verdict = verify.verdict(report.holds, formats.time(report.at))
   terminal.note(terminal.style(report.holds ? 'good' : 'bad', verdict))
 }
 
-function columnsOf({ messages }: Invocation<unknown>): readonly Column[] {
+function columnsOf({ messages }: Invocation<unknown>, hasStreamed: boolean): readonly Column[] {
   const { columns } = messages.proof.verify
   const number = (title: string): Column => ({ title, align: 'right' })
   return [
@@ -103,6 +105,7 @@ function columnsOf({ messages }: Invocation<unknown>): readonly Column[] {
     number(columns.processing),
     number(columns.dead),
     number(columns.archived),
+    ...(hasStreamed ? [number(columns.streamed)] : []),
     { title: '' },
   ]
 }
@@ -110,14 +113,21 @@ function columnsOf({ messages }: Invocation<unknown>): readonly Column[] {
 function rowOf(
   proof: SubscriptionProof,
   { messages, formats, terminal }: Invocation<unknown>,
+  hasStreamed: boolean,
 ): readonly string[] {
   const state = messages.proof.verify.states[proof.state]
-  const { counts } = proof
+  const { counts, streamed } = proof
   return [
     `${safeLine(proof.subscription)}${state === null ? '' : ` (${state})`}`,
-    ...[proof.matched, counts.DONE, counts.PENDING, counts.PROCESSING, counts.DEAD, proof.archived].map(
-      formats.count,
-    ),
+    ...[
+      proof.matched,
+      counts.DONE,
+      counts.PENDING,
+      counts.PROCESSING,
+      counts.DEAD,
+      proof.archived,
+      ...(hasStreamed ? [streamed] : []),
+    ].map(formats.count),
     proof.holds ? terminal.style('good', '✓') : terminal.style('bad', '✗'),
   ]
 }
@@ -137,6 +147,7 @@ function printExceptions(
     if (rest > 0) terminal.print(`  ${verify.notAllNamed(formats.count(rest))}`)
   }
   if (proof.awaited > 0) {
-    terminal.note(terminal.style('warning', verify.awaited(name, formats.count(proof.awaited))))
+    const told = proof.state === 'joining' ? verify.awaited : verify.unread
+    terminal.note(terminal.style('warning', told(name, formats.count(proof.awaited))))
   }
 }

@@ -22,6 +22,7 @@ export const proofEn: ProofMessages = {
       processing: '+ PROCESSING',
       dead: '+ DEAD',
       archived: '+ ARCHIVED',
+      streamed: '+ STREAMED',
     },
     exceptions: {
       missing: (subscription, count) =>
@@ -34,6 +35,8 @@ export const proofEn: ProofMessages = {
     notAllNamed: (count) => `… and ${count} more: name more of them with --limit`,
     awaited: (subscription, count) =>
       `Subscription "${subscription}" is joining; events that it will get and are not counted yet: ${count}.`,
+    unread: (subscription, count) =>
+      `Subscription "${subscription}" reads the log; events that are not recorded as handled yet: ${count}.`,
     states: { active: null, joining: 'joining', retired: 'retired' },
     verdict: (holds, at) => `${holds ? 'It holds' : 'It does NOT hold'}, as of ${at}.`,
   },

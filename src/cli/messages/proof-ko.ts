@@ -21,6 +21,7 @@ export const proofKo: ProofMessages = {
       processing: '+ 처리 중',
       dead: '+ 데드',
       archived: '+ 보관됨',
+      streamed: '+ 로그 전달',
     },
     exceptions: {
       missing: (subscription, count) => `${subscription}: 있어야 하는데 전달이 없는 이벤트 ${count}건`,
@@ -31,6 +32,8 @@ export const proofKo: ProofMessages = {
     notAllNamed: (count) => `… 그 밖에 ${count}건. --limit 옵션으로 더 볼 수 있습니다`,
     awaited: (subscription, count) =>
       `"${subscription}" 구독은 참여 중입니다. 곧 받게 되며 아직 세지 않은 이벤트: ${count}건`,
+    unread: (subscription, count) =>
+      `"${subscription}" 구독은 로그를 읽습니다. 아직 처리되었다고 기록되지 않은 이벤트: ${count}건`,
     states: { active: null, joining: '참여 중', retired: '종료됨' },
     verdict: (holds, at) => `${holds ? '등식이 성립합니다' : '등식이 성립하지 않습니다'} (${at} 기준).`,
   },

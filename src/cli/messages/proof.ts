@@ -14,7 +14,10 @@ export interface ProofMessages {
 /** `verify`. */
 export interface VerifyMessages {
   readonly columns: Readonly<
-    Record<'subscription' | 'matched' | 'done' | 'pending' | 'processing' | 'dead' | 'archived', string>
+    Record<
+      'subscription' | 'matched' | 'done' | 'pending' | 'processing' | 'dead' | 'archived' | 'streamed',
+      string
+    >
   >
   /** What stands above the ids of one kind. */
   readonly exceptions: Readonly<
@@ -22,6 +25,8 @@ export interface VerifyMessages {
   >
   readonly notAllNamed: (count: string) => string
   readonly awaited: (subscription: string, count: string) => string
+  /** Of one that reads the log. */
+  readonly unread: (subscription: string, count: string) => string
   readonly states: Readonly<Record<SubscriptionProof['state'], string | null>>
   readonly verdict: (holds: boolean, at: string) => string
 }

@@ -9,6 +9,11 @@ export const reasonsKo: ReasonTexts = {
   dead: ({ deadLetter, errorCode, errorMessage, resolvedBy }) =>
     `최종 실패했습니다${deadLetter === null ? '' : `(데드 레터 ${deadLetter}번)`}. 오류: ${errorOf(errorCode, errorMessage)}. ` +
     (resolvedBy === null ? '사람의 결정을 기다립니다.' : `${resolvedBy}이(가) 처리했습니다.`),
+  streamed: () => '로그에서 전달되었습니다.',
+  'in-log': ({ hasLiveWorker }) =>
+    hasLiveWorker
+      ? '이 구독은 로그를 읽으며 아직 이 이벤트를 지났다고 기록되지 않았습니다. 곧 전달되거나 방금 전달되었습니다.'
+      : '이 구독은 로그를 읽는데, 이를 맡은 살아 있는 워커가 없습니다.',
   leased: ({ worker, until, attempt, maxAttempts }, { time, count }) =>
     `워커 ${worker}이(가) ${time(until)}까지 점유하고 처리 중입니다(${count(maxAttempts)}회 중 ${count(attempt)}번째 시도).`,
   lapsed: ({ worker, until, hasLiveWorker }, { time }) =>

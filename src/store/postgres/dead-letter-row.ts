@@ -1,7 +1,7 @@
 import type { JsonValue } from '../../event/event.ts'
+import { parseHeaders } from '../../event/stored-headers.ts'
 import type { AttemptRecord, DeadLetter, DeadLetterFilter } from '../dead-letter-store.ts'
 import type { RawRow } from './client.ts'
-import { parseHeaders } from './event-row.ts'
 import type { QuotedSchema } from './identifiers.ts'
 import { rowId } from './row-id.ts'
 import { dateOf, timeColumn } from './time-column.ts'

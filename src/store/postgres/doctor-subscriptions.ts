@@ -13,7 +13,10 @@ const factsSql = (schema: QuotedSchema): string => `
            or exists (select 1 from ${schema}.outbox_delivery d
                        where d.subscription_id = s.id and d.held and not d.suspect and d.next_retry_at is not null)
            or exists (select 1 from ${schema}.outbox_delivery d
-                       where d.subscription_id = s.id and d.held and d.suspect),
+                       where d.subscription_id = s.id and d.held and d.suspect)
+           or exists (select 1 from ${schema}.outbox_stream t
+                       join ${schema}.outbox_event e on e.xid >= pg_snapshot_xmax(t.snapshot)
+                      where t.subscription_id = s.id),
          l.count, extract(epoch from clock_timestamp() - l.oldest)::float8
     from ${schema}.outbox_subscription s
     left join lateral (

@@ -1,5 +1,6 @@
 import type { ClaimedDelivery, Lease } from '../../delivery/delivery.ts'
-import { defaultOrderingKey, type EventHeaders, type OutboxEvent } from '../../event/event.ts'
+import { defaultOrderingKey, type OutboxEvent } from '../../event/event.ts'
+import { parseHeaders } from '../../event/stored-headers.ts'
 import type { LaneDelivery } from '../queue-store.ts'
 import type { RawRow } from './client.ts'
 import type { QuotedSchema } from './identifiers.ts'
@@ -138,18 +139,6 @@ export function toEvent(row: RawRow, first: number, position: string): OutboxEve
     occurredAt: dateOf(text(row, first + 10)),
     createdAt: dateOf(text(row, first + 11)),
   }
-}
-
-const NO_HEADERS: EventHeaders = Object.freeze({})
-
-/** A plain INSERT may have put anything JSON can hold into the headers: what is not text becomes text. */
-export function parseHeaders(json: string): EventHeaders {
-  if (json === '{}') return NO_HEADERS
-  const parsed = JSON.parse(json) as Record<string, unknown>
-  for (const [name, value] of Object.entries(parsed)) {
-    if (typeof value !== 'string') parsed[name] = JSON.stringify(value)
-  }
-  return parsed as EventHeaders
 }
 
 function text(row: RawRow, column: number): string {

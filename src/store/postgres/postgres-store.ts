@@ -65,6 +65,7 @@ import { retire } from './retire.ts'
 import { setPaused } from './set-paused.ts'
 import { siblingPool } from './sibling-pool.ts'
 import { storeProblems } from './store-problems.ts'
+import { PostgresStreamStore } from './stream-store.ts'
 import { subscriptionStatuses } from './subscription-statuses.ts'
 import { traceEvent } from './trace-event.ts'
 import { verify } from './verify.ts'
@@ -264,7 +265,8 @@ class PostgresStore implements OutboxStore<Transaction> {
   openWorker(): WorkerStore {
     // Whatever breaks an idle connection is met again, and reported, by the next statement.
     const connections = siblingPool(this.#pool, () => undefined)
-    return new PostgresWorkerStore(connections, this.#schema, this.#clock)
+    const streams = new PostgresStreamStore(connections.pool, this.#pool, this.#schema, this.#clock)
+    return new PostgresWorkerStore(connections, this.#schema, this.#clock, streams)
   }
 
   openExports(): ExportStore {

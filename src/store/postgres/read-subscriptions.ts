@@ -1,10 +1,10 @@
-import type { OrderBy, RegisteredSubscription } from '../subscription-store.ts'
+import type { Engine, OrderBy, RegisteredSubscription } from '../subscription-store.ts'
 import { type PgClient, type RawRow, rawQuery } from './client.ts'
 import type { QuotedSchema } from './identifiers.ts'
 
 /** The columns `toSubscription` maps, of a row called `s`. */
 export const SUBSCRIPTION_COLUMNS =
-  's.id, s.name, s.state, s.order_by, s.lanes, to_json(s.event_types), s.paused_at is not null'
+  's.id, s.name, s.state, s.order_by, s.lanes, to_json(s.event_types), s.paused_at is not null, s.engine'
 
 /** Maps a row of SUBSCRIPTION_COLUMNS. */
 export function toSubscription(row: RawRow): RegisteredSubscription {
@@ -17,6 +17,7 @@ export function toSubscription(row: RawRow): RegisteredSubscription {
     lanes: Number(row[4]),
     eventTypes: eventTypes === null || eventTypes === undefined ? null : (JSON.parse(eventTypes) as string[]),
     paused: row[6] === 't',
+    engine: row[7] as Engine,
   }
 }
 

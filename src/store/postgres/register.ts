@@ -14,16 +14,27 @@ const serialiseSql = (schema: QuotedSchema): string => `select ${schema}.outbox_
 const insertSql = (schema: QuotedSchema): string => `
   with added as (
     insert into ${schema}.outbox_subscription (name, streams, stream_like, event_types, order_by, lanes, on_dead,
-           max_attempts, start_from, start_at, state, joined_snapshot)
-    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10::text::timestamptz, 'joining', pg_current_snapshot())
+           max_attempts, start_from, start_at, engine, state, joined_snapshot)
+    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10::text::timestamptz, $11,
+            case $11 when 'stream' then 'active' else 'joining' end, pg_current_snapshot())
     returning *
   ),
   lanes as (
     insert into ${schema}.outbox_lane (subscription_id, lane)
     select a.id, l.lane from added a cross join lateral generate_series(0, a.lanes - 1) as l(lane)
     returning 1
+  ),
+  stream as (
+    insert into ${schema}.outbox_stream (subscription_id, slot, snapshot, start_at)
+    select a.id, 'commitpost_' || substr(md5(current_database() || '.' || $12), 1, 12) || '_' || a.id,
+           case a.start_from when 'now' then a.joined_snapshot else ${BEFORE_ALL} end, a.start_at
+      from added a where a.engine = 'stream'
+    returning 1
   )
   select ${SUBSCRIPTION_COLUMNS} from added s`
+
+/** A snapshot by which nothing had ended. */
+const BEFORE_ALL = "'1:1:'::pg_snapshot"
 
 const tuneSql = (schema: QuotedSchema): string => `
   update ${schema}.outbox_subscription s
@@ -88,11 +99,21 @@ async function insert(client: PgClient, schema: QuotedSchema, definition: Subscr
     definition.maxAttempts,
     startFrom instanceof Date ? 'time' : startFrom,
     startFrom instanceof Date ? startFrom.toISOString() : null,
+    definition.engine ?? 'queue',
+    schema,
   ])
   return toSubscription(row as RawRow)
 }
 
 function refuseConflict(existing: RegisteredSubscription, definition: SubscriptionDefinition): void {
+  const { engine = 'queue' } = definition
+  if (existing.engine !== engine) {
+    throw new SubscriptionConflictError(
+      definition.name,
+      `its engine is '${existing.engine}', and here it is '${engine}'; the engine is fixed for the life of a ` +
+        'subscription. Give it another name, or retire it first',
+    )
+  }
   if (existing.orderBy === definition.orderBy && existing.lanes === definition.lanes) return
   throw new SubscriptionConflictError(
     definition.name,

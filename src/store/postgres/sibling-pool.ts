@@ -30,8 +30,7 @@ export function siblingPool(
   connections: number = WORKER_CONNECTIONS,
 ): WorkerPool {
   if (!hasOptions(pool)) return { pool: withSessionSettings(pool, false), own: false }
-  const options: Record<string, unknown> = {
-    ...pool.options,
+  const options = withOptions(pool, {
     max: connections,
     // A half-open connection is noticed in a minute, not after the two hours of most systems.
     keepAlive: true,
@@ -41,7 +40,27 @@ export function siblingPool(
     // No call waits for ever: a stalled server must not hang a worker's loops.
     query_timeout: pool.options['query_timeout'] ?? 30_000,
     connectionTimeoutMillis: pool.options['connectionTimeoutMillis'] ?? 10_000,
-  }
+  })
+  const sibling = new pool.constructor(options)
+  sibling.on?.('error', onError)
+  // The server may end a connection in the same breath in which it accepts it, before whoever asked for it can listen.
+  sibling.on?.('connect', (client) => client.on?.('error', onError))
+  return { pool: withSessionSettings(sibling, true), own: true }
+}
+
+/** The options of a pool with these in their place; null where the pool does not show them. */
+export function copiedOptions(
+  pool: PgPool,
+  changes: Readonly<Record<string, unknown>>,
+): Record<string, unknown> | null {
+  return hasOptions(pool) ? withOptions(pool, changes) : null
+}
+
+function withOptions(
+  pool: PoolWithOptions,
+  changes: Readonly<Record<string, unknown>>,
+): Record<string, unknown> {
+  const options: Record<string, unknown> = { ...pool.options, ...changes }
   // pg hides the password from enumeration so that it is not logged by accident; it has to be carried over by hand.
   if ('password' in pool.options) {
     Object.defineProperty(options, 'password', {
@@ -51,11 +70,7 @@ export function siblingPool(
       writable: true,
     })
   }
-  const sibling = new pool.constructor(options)
-  sibling.on?.('error', onError)
-  // The server may end a connection in the same breath in which it accepts it, before whoever asked for it can listen.
-  sibling.on?.('connect', (client) => client.on?.('error', onError))
-  return { pool: withSessionSettings(sibling, true), own: true }
+  return options
 }
 
 function hasOptions(pool: PgPool): pool is PoolWithOptions {

@@ -56,7 +56,7 @@ function toEvent(row: RawRow): TracedEvent {
 }
 
 function toSubscriptionTrace(row: RawRow): SubscriptionTrace {
-  const [delivery, behind, letter] = [row.slice(8, 20), row.slice(20, 22), row.slice(23)]
+  const [delivery, behind, letter] = [row.slice(8, 20), row.slice(20, 22), row.slice(23, 27)]
   return {
     subscription: row[0] as string,
     state: row[1] as SubscriptionTrace['state'],
@@ -66,6 +66,7 @@ function toSubscriptionTrace(row: RawRow): SubscriptionTrace {
     hasLiveWorker: row[5] === 't',
     matches: row[6] === 't',
     started: row[7] === 't',
+    log: (row[27] ?? null) as SubscriptionTrace['log'],
     delivery: delivery[0] === null ? null : toDelivery(delivery),
     behind:
       behind[0] === null ? null : { eventId: behind[0] as string, status: behind[1] as Blocker['status'] },

@@ -49,9 +49,11 @@ export const traceSubscriptionsSql = (schema: QuotedSchema): string => `
          d.next_retry_at < 'infinity' and d.next_retry_at > clock_timestamp(),
          d.locked_by, ${timeColumn('d.locked_until')}, d.locked_until < clock_timestamp(),
          d.last_error_code, d.last_error_message, ${timeColumn('d.processed_at')},
-         b.event_id, b.status, r.event_id, l.id, ${timeColumn('l.failed_at')}, l.resolved, l.resolved_by
+         b.event_id, b.status, r.event_id, l.id, ${timeColumn('l.failed_at')}, l.resolved, l.resolved_by,
+         case when pg_visible_in_snapshot(e.xid, t.snapshot) then 'past' when t.snapshot is not null then 'ahead' end
     from ${schema}.outbox_event e
    cross join ${schema}.outbox_subscription s
+    left join ${schema}.outbox_stream t on t.subscription_id = s.id
     left join ${schema}.outbox_delivery d
       on d.id = e.id and d.subscription_id = s.id and d.event_id = e.event_id
     left join lateral (${firstOfKey(schema)}) b on true

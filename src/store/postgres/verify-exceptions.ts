@@ -36,7 +36,8 @@ const scopedEvents = (schema: QuotedSchema): string => `
           and ${schema}.outbox_matches(k.stream_like, k.event_types, e.stream, e.event_type)) t
      where e.id between $1 and $2 and e.event_id <> all ($5::uuid[]))`
 
-// Each with its delivery, where there is one. What the sweep of a joining subscription has still to bring is told by the
+// Each with its delivery, where there is one. One that reads the log has none of what it is past, by its recorded snapshot,
+// and need not have one of what comes after. What the sweep of a joining subscription has still to bring is told by the
 // same bounds as in sweep-sql.ts.
 const comparedRows = (schema: QuotedSchema): string => `
   compared as materialized (
@@ -47,7 +48,8 @@ const comparedRows = (schema: QuotedSchema): string => `
                    and case a.start_from
                          when 'now' then coalesce(not pg_visible_in_snapshot(e.xid, a.joined_snapshot), true)
                          else a.swept_to is null or e.event_id > a.swept_to end
-              from asked a) as is_swept_for
+              from asked a) as is_swept_for,
+           (select pg_visible_in_snapshot(e.xid, a.streamed_snapshot) from asked a) as is_streamed
       from scoped e
       full join (
         select d.id, coalesce(v.original, d.event_id) as event_id, d.status, d.held,
@@ -60,22 +62,29 @@ const comparedRows = (schema: QuotedSchema): string => `
 const compareSql = (schema: QuotedSchema): string => `
   with asked as materialized (
     select s.state = 'joining' as is_joining, s.start_from, s.joined_snapshot, s.swept_to, s.barrier,
-           pg_snapshot_xmax(pg_current_snapshot()) as next_xid
-      from ${schema}.outbox_subscription s where s.id = $3),${scopedEvents(schema)},${comparedRows(schema)},
+           pg_snapshot_xmax(pg_current_snapshot()) as next_xid, t.snapshot as streamed_snapshot
+      from ${schema}.outbox_subscription s
+      left join ${schema}.outbox_stream t on t.subscription_id = s.id
+     where s.id = $3),${scopedEvents(schema)},${comparedRows(schema)},
   judged as (
     select c.id, c.event_id,
-           case when c.wants and not c.is_there then case when c.is_swept_for then 'awaited' else 'missing' end
+           case when c.wants and not c.is_there
+                then case when c.is_streamed then 'streamed'
+                          when c.is_swept_for or not c.is_streamed then 'awaited' else 'missing' end
                 when c.is_there and not c.may_have then 'surplus'
                 when c.wants or c.is_there then 'matched' end as verdict
       from compared c
     union all
     select c.id, c.event_id, 'impossible' from compared c where c.is_impossible)
   select j.verdict, count(*),
-         to_json((array_agg(j.event_id order by j.id) filter (where j.verdict <> 'matched'))[1:$4])
+         to_json((array_agg(j.event_id order by j.id) filter (where j.verdict not in ('matched', 'streamed')))[1:$4])
     from judged j where j.verdict is not null group by j.verdict`
 
 /** What a look at every event and every delivery of one subscription comes to. */
-export type Comparison = Pick<SubscriptionProof, 'matched' | 'awaited' | 'missing' | 'surplus' | 'impossible'>
+export type Comparison = Pick<
+  SubscriptionProof,
+  'matched' | 'streamed' | 'awaited' | 'missing' | 'surplus' | 'impossible'
+>
 
 /** Compares the events that a subscription is meant to have with the deliveries it has, one by one. */
 export async function compareDeliveries(
@@ -96,9 +105,11 @@ export async function compareDeliveries(
   )
   const of = (verdict: string): ProofExceptions => found.get(verdict) ?? { count: 0, eventIds: [] }
   const missing = of('missing')
+  const streamed = of('streamed').count
   return {
     // What is missing is meant to be there.
-    matched: of('matched').count + missing.count,
+    matched: of('matched').count + missing.count + streamed,
+    streamed,
     awaited: of('awaited').count,
     missing,
     surplus: of('surplus'),

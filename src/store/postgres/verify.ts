@@ -90,7 +90,7 @@ async function proofs(
     const had = deliveries.get(subscription.id) ?? NO_DELIVERIES
     const agrees = wanted.count === had.count && wanted.digest === had.digest && had.impossible === 0
     const comparison = agrees
-      ? { matched: wanted.count, awaited: 0, missing: NONE, surplus: NONE, impossible: NONE }
+      ? { matched: wanted.count, streamed: 0, awaited: 0, missing: NONE, surplus: NONE, impossible: NONE }
       : await compareDeliveries(client, schema, subscription.id, standIns, range, most)
     const disagreeing = letters.get(subscription.id) ?? []
     const judged = withLetters(comparison, disagreeing, most)

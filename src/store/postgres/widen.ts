@@ -27,11 +27,18 @@ const widenSql = (schema: QuotedSchema): string => `
          start_from = case when s.state = 'joining' then s.start_from else 'now' end,
          start_at = case when s.state = 'joining' then s.start_at end,
          joined_snapshot = case when s.state = 'joining' then s.joined_snapshot
-                                when s.lanes = 0 then pg_current_snapshot() end,
-         state = 'joining', barrier = null, swept_to = null, generation = s.generation + 1,
+                                when s.lanes = 0 or s.engine = 'stream' then pg_current_snapshot() end,
+         state = case s.engine when 'stream' then s.state else 'joining' end, barrier = null, swept_to = null, generation = s.generation + 1,
          updated_at = clock_timestamp()
    where s.name = $1 and s.state <> 'retired'
   returning ${SUBSCRIPTION_COLUMNS}`
+
+// One that reads the log has nothing to join. First its progress is locked: what is recorded of it later, by whoever read
+// for less, is refused, and what was recorded before is older than the snapshot from which on it takes more.
+const advanceGenerationSql = (schema: QuotedSchema): string => `
+  update ${schema}.outbox_stream t set generation = t.generation + 1, updated_at = clock_timestamp()
+   where t.subscription_id = (select s.id from ${schema}.outbox_subscription s where s.name = $1 and s.state <> 'retired')
+  returning 1`
 
 /** Whether the definition takes anything that the subscription of its name does not take yet. */
 export async function isWider(
@@ -53,8 +60,9 @@ export async function widen(
   schema: QuotedSchema,
   definition: SubscriptionDefinition,
 ): Promise<RegisteredSubscription> {
-  await announceRegistration(client, schema)
   const { name, streams, eventTypes } = definition
+  await rawQuery(client, advanceGenerationSql(schema), [name])
+  await announceRegistration(client, schema)
   const [row] = await rawQuery(client, widenSql(schema), [name, streams, streamPatterns(streams), eventTypes])
   return toSubscription(row as RawRow)
 }

@@ -20,6 +20,7 @@ import type {
 } from '../queue-store.ts'
 import type { PolicyRedrive, PolicyReport } from '../redrive-store.ts'
 import type { WakeSubscription, WorkerStore } from '../store.ts'
+import type { StreamStore } from '../stream-store.ts'
 import type { RegisteredSubscription, SubscriptionDefinition } from '../subscription-store.ts'
 import { advanceJoining } from './advance-joining.ts'
 import { claim } from './claim.ts'
@@ -67,8 +68,16 @@ export class PostgresWorkerStore implements WorkerStore {
 
   readonly #leases = new LeaseBook()
 
-  constructor(connections: WorkerPool, schema: QuotedSchema, clock: Clock) {
+  readonly streams: StreamStore | null
+
+  constructor(
+    connections: WorkerPool,
+    schema: QuotedSchema,
+    clock: Clock,
+    streams: StreamStore | null = null,
+  ) {
     this.#connections = connections
+    this.streams = streams
     this.#schema = schema
     this.#clock = clock
   }

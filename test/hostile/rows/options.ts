@@ -129,6 +129,20 @@ export const subscriptions: Group = {
     }),
     subscribed('pollMs: -1', 'pollMs must be a whole number', { pollMs: -1 }),
     subscribed("pollMinMs: '20ms'", 'pollMinMs must be a whole number', { pollMinMs: '20ms' }),
+    subscribed("engine: 'kafka'", "engine must be one of 'queue', 'stream', but is \"kafka\"", {
+      engine: 'kafka',
+    }),
+    subscribed(
+      'walBudgetBytes: 1 GiB of a queue',
+      "walBudgetBytes is for the log stream: add engine 'stream'",
+      {
+        walBudgetBytes: 1_024 ** 3,
+      },
+    ),
+    subscribed('walBudgetBytes: 1', 'walBudgetBytes must be a whole number from 16777216', {
+      engine: 'stream',
+      walBudgetBytes: 1,
+    }),
     subscribed('lanes: 65', 'lanes must be a whole number from 1 to 64, but is 65', {
       lanes: 65,
       order: 'aggregate',

@@ -42,6 +42,7 @@ describe('verify', () => {
         matched: 5,
         counts: { DONE: 2, PENDING: 1, PROCESSING: 1, DEAD: 1 },
         archived: 0,
+        streamed: 0,
         awaited: 0,
         holds: true,
         missing: NONE,

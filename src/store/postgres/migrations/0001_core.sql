@@ -63,6 +63,8 @@ create table {schema}.outbox_subscription (
   order_by        text        not null check (order_by in ('none', 'aggregate', 'total')),
   lanes           smallint    not null check (lanes between 0 and 64),
   on_dead         text        not null check (on_dead in ('block', 'continue')),
+  -- Whether each event gets a delivery, or the server's log is read: see outbox_stream.
+  engine          text        not null default 'queue' check (engine in ('queue', 'stream')),
   max_attempts    integer     not null check (max_attempts > 0),
   start_from      text        not null check (start_from in ('now', 'beginning', 'time')),
   start_at        timestamptz,
@@ -94,6 +96,38 @@ create table {schema}.outbox_subscription (
 );
 -- A name that was retired may be given again: to a new subscription with a progress of its own.
 create unique index outbox_subscription_name on {schema}.outbox_subscription (name) where state <> 'retired';
+
+-- How far each subscription is that reads the log. Only what fails there has a delivery.
+create table {schema}.outbox_stream (
+  subscription_id integer     primary key,
+  -- Its replication slot. Names are of the whole server: this one is of this database and schema.
+  slot            text        not null,
+  -- Every event of a transaction that had ended by it was handled, or has a delivery: what the log has lost is found in
+  -- the table by this. It is older than what was confirmed to the server, never newer.
+  snapshot        pg_snapshot not null,
+  -- The first time: what was written earlier is not wanted.
+  start_at        timestamptz,
+  -- While events are delivered from the table: which, and to what position that is done.
+  pass_snapshot   pg_snapshot,
+  pass_to         bigint,
+  -- Nothing beyond this place was ever confirmed. Null while there is no slot that can be relied on.
+  lsn             pg_lsn,
+  -- The server and its timeline that this place is of. Null before the first time.
+  server          text,
+  -- No event beyond this position has a delivery that was made for want of another way.
+  parked_to       bigint      not null default 0,
+  -- How many readers in a row vanished before they came further than where they began.
+  crashes         integer     not null default 0,
+  -- Grows when the subscription takes more: whoever reads for less may not say how far he is.
+  generation      integer     not null default 1,
+  owner           text,
+  until           timestamptz not null default '-infinity',
+  epoch           bigint      not null default 0,
+  created_at      timestamptz not null default clock_timestamp(),
+  updated_at      timestamptz not null default clock_timestamp(),
+  check (pass_to is null or pass_snapshot is not null),
+  check (lsn is null or server is not null)
+) with (fillfactor = 50);
 
 -- The id of the transaction that last changed a subscription. A sequence because it must not roll back and must be
 -- readable by a transaction whose snapshot is older: see outbox_fan_out.

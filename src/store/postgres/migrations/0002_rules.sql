@@ -28,6 +28,7 @@ declare
   delivered bigint;
   published bigint;
   subscriptions bigint;
+  is_streamed boolean := false;
   flaw text;
   registered xid8;
   is_stale boolean := false;
@@ -55,7 +56,7 @@ begin
     perform set_config('synchronous_commit', 'on', true);
   end if;
 
-  select count(*), (select count(*) from {schema}.outbox_subscription s where s.state <> 'retired'),
+  select count(*), (select count(*) from {schema}.outbox_subscription s where s.state <> 'retired' and s.engine = 'queue'),
          min({schema}.outbox_flaw(n.stream, n.event_type, n.schema_version, n.aggregate_type, n.aggregate_id,
                                   n.ordering_key, n.headers))
     into published, subscriptions, flaw
@@ -77,13 +78,18 @@ begin
            s.max_attempts
       from published_now n
       join {schema}.outbox_subscription s
-        on s.state <> 'retired'
+        on s.state <> 'retired' and s.engine = 'queue'
        and {schema}.outbox_matches(s.stream_like, s.event_types, n.stream, n.event_type)
     on conflict do nothing;
 
   get diagnostics delivered = row_count;
-  -- The anti-join only where some event has less than all subscriptions: it costs as much as the fan-out.
-  if delivered < published * subscriptions then
+  -- The anti-join only where some event has less than all subscriptions: it costs as much as the fan-out. Those that
+  -- read the log have no deliveries.
+  if subscriptions = 0 then
+    perform 1 from {schema}.outbox_subscription s where s.state <> 'retired';
+    is_streamed := found;
+  end if;
+  if delivered < published * subscriptions or is_streamed then
     insert into {schema}.outbox_unmatched (event_id, stream, event_type)
       select n.event_id, n.stream, n.event_type from published_now n
        where not exists (

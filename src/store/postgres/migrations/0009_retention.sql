@@ -183,7 +183,7 @@ create function {schema}.outbox_removable(event_ids uuid[], done_before timestam
         select a.event_id from {schema}.outbox_amendment a where a.amended_from = f.event_id) as r(event_id)
     ),
     member as materialized (
-      select e.event_id, e.id, e.created_at
+      select e.event_id, e.id, e.created_at, e.xid, e.stream, e.event_type
         from family f join {schema}.outbox_event e on e.event_id = f.event_id
     ),
     needed as materialized (
@@ -191,6 +191,9 @@ create function {schema}.outbox_removable(event_ids uuid[], done_before timestam
        where m.created_at >= done_before
           or exists (select 1 from {schema}.outbox_unmatched u where u.event_id = m.event_id and u.reported_at is null)
           or exists (select 1 from {schema}.outbox_dead_letter l where l.event_id = m.event_id and not l.resolved)
+          or exists (select 1 from {schema}.outbox_stream t join {schema}.outbox_subscription s on s.id = t.subscription_id
+                      where s.state <> 'retired' and not pg_visible_in_snapshot(m.xid, t.snapshot)
+                        and {schema}.outbox_matches(s.stream_like, s.event_types, m.stream, m.event_type))
       union all
       select d.id from member m
         join {schema}.outbox_delivery d on d.id = m.id
@@ -364,11 +367,11 @@ begin
     end if;
     run.stage := 'unserved';
     run.last_event := null;
-    -- Whatever is newer than the oldest subscription has a delivery, or was not taken by any.
+    -- Whatever is newer than the oldest subscription has a delivery, or was not taken by any, or was read in the log.
     perform 1 from {schema}.outbox_event e
       where e.created_at < least(run.cutoff, (select min(s.created_at) from {schema}.outbox_subscription s
                                                where s.state <> 'retired'));
-    if not found then
+    if not found and not exists (select 1 from {schema}.outbox_stream) then
       run.last_event := 'ffffffff-ffff-ffff-ffff-ffffffffffff';
     end if;
   end if;

@@ -28,7 +28,7 @@ revoke all on
   {schema}.outbox_scope, {schema}.outbox_operator_log_head, {schema}.outbox_stand_in, {schema}.outbox_lease,
   {schema}.outbox_in_hand, {schema}.outbox_export, {schema}.outbox_export_head, {schema}.outbox_archive,
   {schema}.outbox_archived, {schema}.outbox_retention_run, {schema}.outbox_partitioning, {schema}.outbox_period,
-  {schema}.outbox_period_survey
+  {schema}.outbox_period_survey, {schema}.outbox_stream
   from public, {publisher}, {worker}, {operator}, {viewer};
 revoke all on sequence
   {schema}.outbox_event_id_seq, {schema}.outbox_registry_xid, {schema}.outbox_lease_token
@@ -94,7 +94,8 @@ revoke all on function
   {schema}.outbox_survey_until({schema}.outbox_retention_run, integer),
   {schema}.outbox_move_to_rest(text, text, anyarray, integer), {schema}.outbox_exchange_rest(text, integer),
   {schema}.outbox_drop_period({schema}.outbox_period_survey),
-  {schema}.outbox_drop_next_period({schema}.outbox_retention_run)
+  {schema}.outbox_drop_next_period({schema}.outbox_retention_run),
+  {schema}.outbox_publication()
   from public, {publisher}, {worker}, {operator}, {viewer};
 
 grant usage on schema {schema} to {publisher}, {worker}, {operator}, {viewer};
@@ -112,21 +113,27 @@ grant execute on function {schema}.outbox_uuid_v7(), {schema}.outbox_may_be_arch
 grant select on
   {schema}.outbox_event, {schema}.outbox_subscription, {schema}.outbox_delivery, {schema}.outbox_lane,
   {schema}.outbox_worker, {schema}.outbox_dead_letter, {schema}.outbox_unmatched, {schema}.outbox_inbox,
-  {schema}.outbox_migration, {schema}.outbox_amendment, {schema}.outbox_lease, {schema}.outbox_in_hand
+  {schema}.outbox_migration, {schema}.outbox_amendment, {schema}.outbox_lease, {schema}.outbox_in_hand,
+  {schema}.outbox_scope
   to {worker};
-grant insert (subscription_id, lane, id, event_id, ordering_key, max_attempts)
+-- What fails in the log stream begins as a delivery that was tried once.
+grant insert (subscription_id, lane, id, event_id, ordering_key, max_attempts, status, held, attempt_count, next_retry_at,
+              last_attempt_at, last_error_code, last_error_message, attempt_history)
   on {schema}.outbox_delivery to {worker};
 grant update (status, held, suspect, attempt_count, next_retry_at, last_attempt_at, locked_by, locked_until,
               lease_token, last_error_code, last_error_message, attempt_history, updated_at, processed_at)
   on {schema}.outbox_delivery to {worker};
 grant insert (name, streams, stream_like, event_types, order_by, lanes, on_dead, max_attempts, start_from, start_at,
-              state, joined_snapshot)
+              state, joined_snapshot, engine)
   on {schema}.outbox_subscription to {worker};
 grant update (streams, stream_like, event_types, on_dead, max_attempts, start_from, start_at, state, generation,
               joined_snapshot, barrier, swept_to, served_to, updated_at)
   on {schema}.outbox_subscription to {worker};
 grant insert (subscription_id, lane), update (owner, until, epoch) on {schema}.outbox_lane to {worker};
 grant insert, update, delete on {schema}.outbox_worker, {schema}.outbox_lease to {worker};
+-- Beside these, the log itself asks for a login with REPLICATION, which only a superuser gives.
+grant select, insert, update on {schema}.outbox_stream to {worker};
+grant execute on function {schema}.outbox_publication() to {worker};
 grant insert (subscription, subscription_id, lane, position, event_id, stream, event_type, schema_version,
               aggregate_type, aggregate_id, ordering_key, payload, headers, occurred_at, error_code, error_message,
               attempt_history, retry_count)
@@ -170,7 +177,7 @@ grant select on
   {schema}.outbox_scope, {schema}.outbox_operator_log_head, {schema}.outbox_stand_in, {schema}.outbox_lease,
   {schema}.outbox_in_hand, {schema}.outbox_export, {schema}.outbox_export_head, {schema}.outbox_archive,
   {schema}.outbox_archived, {schema}.outbox_retention_run, {schema}.outbox_partitioning, {schema}.outbox_period,
-  {schema}.outbox_period_survey
+  {schema}.outbox_period_survey, {schema}.outbox_stream
   to {viewer}, {operator};
 grant execute on function
   {schema}.outbox_matches(text[], text[], text, text),

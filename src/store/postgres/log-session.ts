@@ -1,0 +1,169 @@
+import type { Clock } from '../../runtime/clock.ts'
+import { CommitpostError } from '../../runtime/errors.ts'
+import { lsnOf, lsnText, type ReplicationClient, readLog } from '../../stream/postgres/replication.ts'
+import type { LogGap, LogListener, LogSession, MissedEvents, OpenLog, StreamLease } from '../stream-store.ts'
+import { type PgPool, rawQuery, withClient } from './client.ts'
+import { openDirect, openReplication } from './direct-client.ts'
+import type { QuotedSchema } from './identifiers.ts'
+import { openMissed } from './missed-events.ts'
+import { createSlot, dropSlot, freeSlot, type SlotBeginning, serverIdentity, slotFacts } from './slot.ts'
+
+const stateSql = (schema: QuotedSchema): string => `
+  select t.slot, t.lsn, t.server, t.pass_snapshot, ${schema}.outbox_publication()
+    from ${schema}.outbox_stream t where t.subscription_id = $1`
+
+interface StreamState {
+  readonly slot: string
+  readonly lsn: bigint | null
+  readonly server: string | null
+  readonly passSnapshot: string | null
+  readonly publication: string
+}
+
+const untrustedSql = (schema: QuotedSchema): string => `
+  update ${schema}.outbox_stream t set lsn = null, updated_at = clock_timestamp()
+   where t.subscription_id = $1 and t.epoch = $2
+  returning 1`
+
+// What the slot's own snapshot shows as ended may, for a moment, not have ended for others: a commit that waits for a
+// standby. Whatever is visible there has to be visible to the statement that reads it.
+const isReadableSql = `
+  select pg_snapshot_xmax(pg_current_snapshot()) >= pg_snapshot_xmax($1::text::pg_snapshot)
+     and not exists (select 1 from pg_snapshot_xip(pg_current_snapshot()) as running(xid)
+                      where pg_visible_in_snapshot(running.xid, $1::text::pg_snapshot))`
+
+const beginPassSql = (schema: QuotedSchema): string => `
+  update ${schema}.outbox_stream t
+     set pass_snapshot = coalesce($3::text::pg_snapshot, pg_current_snapshot()), pass_to = null,
+         updated_at = clock_timestamp()
+   where t.subscription_id = $1 and t.epoch = $2
+  returning t.pass_snapshot`
+
+const WAIT_MS = 50
+
+/** One lease's connections to the log of a subscription. */
+export class PostgresLogSession implements LogSession {
+  readonly #pool: PgPool
+  readonly #appPool: PgPool
+  readonly #schema: QuotedSchema
+  readonly #clock: Clock
+  readonly #lease: StreamLease
+  #client: ReplicationClient | null = null
+  #open: OpenLog | null = null
+  #beginning: SlotBeginning | null = null
+
+  /** `appPool` is the pool whose settings the log's own connection has. */
+  constructor(pool: PgPool, appPool: PgPool, schema: QuotedSchema, clock: Clock, lease: StreamLease) {
+    this.#pool = pool
+    this.#appPool = appPool
+    this.#schema = schema
+    this.#clock = clock
+    this.#lease = lease
+  }
+
+  async gap(): Promise<LogGap | null> {
+    const { slot, lsn, server } = await this.#state()
+    if (lsn === null) return server === null ? 'new' : 'slot-missing'
+    const found = await withClient(this.#pool, (client) => slotFacts(client, slot))
+    if (found === null) return 'slot-missing'
+    if (!found.isOurs) return 'slot-replaced'
+    if (found.isLost || found.confirmed === null) return 'slot-invalidated'
+    if ((await serverIdentity(await this.#connected())) !== server) return 'server-changed'
+    return found.confirmed > lsn ? 'slot-advanced' : null
+  }
+
+  async missed(): Promise<MissedEvents> {
+    const { passSnapshot } = await this.#state()
+    const beginning = this.#beginning
+    // What was begun is finished first, and by its own bound: that is where it was recorded how far it is.
+    const upTo = passSnapshot ?? (await this.#beginPass(beginning?.snapshot ?? null))
+    const isAtLog = beginning !== null && upTo === beginning.snapshot
+    if (isAtLog) await this.#readable(upTo)
+    const log = isAtLog ? { lsn: lsnText(beginning.lsn), server: beginning.server } : null
+    return openMissed(await openDirect(this.#appPool), this.#schema, this.#lease, { snapshot: upTo, log })
+  }
+
+  async beginLog(): Promise<void> {
+    const { slot } = await this.#state()
+    this.#beginning = await createSlot(await this.#connected(), slot)
+  }
+
+  async read(listener: LogListener): Promise<OpenLog> {
+    const { slot, lsn, publication } = await this.#state()
+    if (lsn === null) throw new CommitpostError('INTERNAL', 'The log is read before it has begun.')
+    await withClient(this.#pool, (client) => freeSlot(client, slot))
+    const request = { slot, publication, prefix: `commitpost.${slot}`, from: lsn }
+    this.#open = await readLog(await this.#connected(), this.#clock, request, listener)
+    return this.#open
+  }
+
+  async dropLog(): Promise<void> {
+    await this.#closeLog()
+    const { slot } = await this.#state()
+    await withClient(this.#pool, async (client) => {
+      const rows = await rawQuery(client, untrustedSql(this.#schema), [
+        this.#lease.subscriptionId,
+        this.#lease.epoch,
+      ])
+      if (rows.length === 0) throw new CommitpostError('LEASE_LOST', 'The log is read by another worker now.')
+      await dropSlot(client, slot)
+    })
+  }
+
+  async close(): Promise<void> {
+    const { slot } = this.#beginning === null ? { slot: null } : await this.#state()
+    await this.#closeLog()
+    // Made, but not come to be relied on: nobody else would use it.
+    if (slot !== null) await this.#dropUnused(slot)
+  }
+
+  async #dropUnused(slot: string): Promise<void> {
+    const { lsn } = await this.#state()
+    if (lsn === null) await withClient(this.#pool, (client) => dropSlot(client, slot))
+  }
+
+  async #closeLog(): Promise<void> {
+    if (this.#open === null) await this.#client?.end()
+    else await this.#open.close()
+    this.#open = null
+    this.#client = null
+    this.#beginning = null
+  }
+
+  async #connected(): Promise<ReplicationClient> {
+    this.#client ??= await openReplication(this.#appPool)
+    return this.#client
+  }
+
+  async #state(): Promise<StreamState> {
+    const [row] = await withClient(this.#pool, (client) =>
+      rawQuery(client, stateSql(this.#schema), [this.#lease.subscriptionId]),
+    )
+    const [slot, lsn = null, server = null, passSnapshot = null, publication] = row ?? []
+    return {
+      slot: slot as string,
+      lsn: lsn === null ? null : lsnOf(lsn),
+      server,
+      passSnapshot,
+      publication: publication as string,
+    }
+  }
+
+  async #beginPass(snapshot: string | null): Promise<string> {
+    const values = [this.#lease.subscriptionId, this.#lease.epoch, snapshot]
+    const [row] = await withClient(this.#pool, (client) =>
+      rawQuery(client, beginPassSql(this.#schema), values),
+    )
+    if (row === undefined) throw new CommitpostError('LEASE_LOST', 'The log is read by another worker now.')
+    return row[0] as string
+  }
+
+  async #readable(snapshot: string): Promise<void> {
+    for (;;) {
+      const [row] = await withClient(this.#pool, (client) => rawQuery(client, isReadableSql, [snapshot]))
+      if (row?.[0] === 't') return
+      if (this.#client === null) throw new CommitpostError('LEASE_LOST', 'The log was given up.')
+      await this.#clock.sleep(WAIT_MS)
+    }
+  }
+}

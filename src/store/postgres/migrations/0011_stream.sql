@@ -1,0 +1,28 @@
+-- What the log stream reads. Its progress is in outbox_stream, of 0001.
+
+-- The name of the publication: of this schema, since a database may have several.
+create function {schema}.outbox_publication() returns text
+  language sql immutable set search_path = pg_catalog, pg_temp
+  as $commitpost$
+    select 'commitpost_' || substr(md5({schema:literal}), 1, 12)
+  $commitpost$;
+
+-- Only what is inserted, and under the table's own name where it is partitioned. Whoever may not make it here is told how
+-- when a subscription asks for the stream; all others need it not.
+do $commitpost$
+begin
+  set local client_min_messages = error;
+  begin
+    execute format('create publication %I with (publish = ''insert'', publish_via_partition_root = true)',
+      {schema}.outbox_publication());
+  exception when duplicate_object then
+    null; -- of a schema of this name that was dropped
+  end;
+  execute format('alter publication %I set table %s.outbox_event', {schema}.outbox_publication(), {schema:literal});
+exception when insufficient_privilege then
+  null;
+end
+$commitpost$;
+
+-- As in 0002: functions are open to everybody unless that is taken back.
+revoke all on function {schema}.outbox_publication() from public;

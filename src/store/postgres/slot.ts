@@ -1,0 +1,99 @@
+import { CommitpostError } from '../../runtime/errors.ts'
+import { lsnOf, type ReplicationClient } from '../../stream/postgres/replication.ts'
+import { type PgClient, rawQuery } from './client.ts'
+
+/** What the server says of a slot. */
+export interface SlotFacts {
+  readonly confirmed: bigint | null
+  readonly isLost: boolean
+  readonly isOurs: boolean
+  readonly activePid: string | null
+}
+
+const factsSql = `
+  select r.confirmed_flush_lsn, r.wal_status = 'lost' or r.restart_lsn is null,
+         r.plugin = 'pgoutput' and r.database = current_database(), r.active_pid
+    from pg_replication_slots r where r.slot_name = $1`
+
+/** How a slot stands; null where there is none. */
+export async function slotFacts(client: PgClient, slot: string): Promise<SlotFacts | null> {
+  const [row] = await rawQuery(client, factsSql, [slot])
+  if (row === undefined) return null
+  const [confirmed = null, lost, ours, activePid = null] = row
+  return {
+    confirmed: confirmed === null ? null : lsnOf(confirmed),
+    isLost: lost === 't',
+    isOurs: ours === 't',
+    activePid,
+  }
+}
+
+const dropSql = `
+  select pg_drop_replication_slot(r.slot_name) from pg_replication_slots r where r.slot_name = $1`
+
+/** Removes a slot, from under whoever reads it: that one has lost its lease, or is this process. */
+export async function dropSlot(client: PgClient, slot: string): Promise<void> {
+  await freeSlot(client, slot)
+  await rawQuery(client, dropSql, [slot])
+}
+
+const terminateSql = `
+  select pg_terminate_backend(r.active_pid, 5000) from pg_replication_slots r
+   where r.slot_name = $1 and r.active_pid is not null`
+
+const MOST_LOOKS = 4
+
+/** Ends the connection of an earlier reader that does not know that it was replaced: a process that is paused, say. */
+export async function freeSlot(client: PgClient, slot: string): Promise<void> {
+  for (let looks = 0; looks < MOST_LOOKS; looks += 1) {
+    if ((await rawQuery(client, terminateSql, [slot])).length === 0) return
+  }
+  throw new CommitpostError(
+    'STREAM_UNAVAILABLE',
+    `Replication slot "${slot}" is in use by another connection that does not end. See pg_replication_slots.active_pid.`,
+  )
+}
+
+/** Where a new slot begins: everything that had ended by the snapshot stands before it, everything else comes in the log. */
+export interface SlotBeginning {
+  readonly snapshot: string
+  readonly lsn: bigint
+  readonly server: string
+}
+
+const WITH_OPTIONS = 150_000
+const WITH_FAILOVER = 170_000
+
+/** Makes a slot. Takes as long as the longest transaction that is under way on the whole server. */
+export async function createSlot(client: ReplicationClient, slot: string): Promise<SlotBeginning> {
+  const server = await serverIdentity(client)
+  const version = Number((await client.query('show server_version_num')).rows[0]?.['server_version_num'])
+  await client.query('begin isolation level repeatable read read only')
+  try {
+    const { rows } = await client.query(
+      `CREATE_REPLICATION_SLOT "${slot}" LOGICAL pgoutput ${slotOptions(version)}`,
+    )
+    const snapshot = await client.query('select pg_current_snapshot()::text as snapshot')
+    await client.query('commit')
+    return {
+      snapshot: String(snapshot.rows[0]?.['snapshot']),
+      lsn: lsnOf(String(rows[0]?.['consistent_point'])),
+      server,
+    }
+  } catch (error) {
+    await client.query('rollback').catch(() => undefined)
+    throw error
+  }
+}
+
+/** A slot with `failover` is kept on standbys too, from PostgreSQL 17 on. */
+function slotOptions(version: number): string {
+  if (version < WITH_OPTIONS) return 'USE_SNAPSHOT'
+  return version < WITH_FAILOVER ? "(SNAPSHOT 'use')" : "(SNAPSHOT 'use', FAILOVER true)"
+}
+
+/** The server and the timeline it is on: a place in the log means nothing on another. */
+export async function serverIdentity(client: ReplicationClient): Promise<string> {
+  const { rows } = await client.query('IDENTIFY_SYSTEM')
+  return `${String(rows[0]?.['systemid'])}/${String(rows[0]?.['timeline'])}`
+}

@@ -1,0 +1,53 @@
+import type { LogEntry } from './log-window.ts'
+
+/** Which events in hand may start: of a key one at a time, in the order of the log; without a key, all. */
+export class KeyChains {
+  readonly #last = new Map<string, LogEntry>()
+  #ready: LogEntry[] = []
+  #next = 0
+
+  /** How many wait to be started. */
+  get ready(): number {
+    return this.#ready.length - this.#next
+  }
+
+  add(entry: LogEntry): void {
+    const { key } = entry
+    if (key === null) return this.#push(entry)
+    const last = this.#last.get(key)
+    this.#last.set(key, entry)
+    if (last === undefined) this.#push(entry)
+    else last.next = entry
+  }
+
+  /** The next that may start. */
+  take(): LogEntry | undefined {
+    const entry = this.#ready[this.#next]
+    if (entry === undefined) return undefined
+    this.#next += 1
+    if (this.#next === this.#ready.length) {
+      this.#ready = []
+      this.#next = 0
+    }
+    return entry
+  }
+
+  /** It has ended: the next of its key may start. */
+  ended(entry: LogEntry): void {
+    if (entry.key === null) return
+    if (entry.next === null) this.#last.delete(entry.key)
+    else this.#push(entry.next)
+  }
+
+  /** It was set aside: all that wait for it are to be set aside too, and are returned. */
+  cut(entry: LogEntry): readonly LogEntry[] {
+    const behind: LogEntry[] = []
+    for (let next = entry.next; next !== null; next = next.next) behind.push(next)
+    if (entry.key !== null) this.#last.delete(entry.key)
+    return behind
+  }
+
+  #push(entry: LogEntry): void {
+    this.#ready.push(entry)
+  }
+}

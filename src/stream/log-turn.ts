@@ -1,0 +1,245 @@
+import { CommitpostError } from '../runtime/errors.ts'
+import { runPeriodically } from '../runtime/periodic.ts'
+import type { LogGap, LogSession, MissedEvents, StreamLease } from '../store/stream-store.ts'
+import { followLog } from './follow-log.ts'
+import { LogRun } from './log-run.ts'
+import { beatEveryMs, type StreamReaderParts } from './reader-parts.ts'
+
+/** One worker's time with the log of a subscription. */
+export interface LogTurnParts extends StreamReaderParts {
+  readonly lease: StreamLease
+  /** When the lease was asked for, by the process's own clock. */
+  readonly confirmedMs: number
+  /** Told once the log is read. */
+  onWell(): void
+}
+
+const JITTER = 0.1
+/** Before the next look into the table, while the log cannot begin yet. */
+const PASS_EVERY_MS = 100
+/** How many pages from the table are handled before it is recorded how far that is. */
+const PAGES_PER_RECORD = 5
+
+/** From taking the log to giving it back. */
+export class LogTurn {
+  readonly #parts: LogTurnParts
+  readonly #over = new AbortController()
+  #failure: { readonly error: unknown } | null = null
+  #confirmedMs: number
+  #run: { readonly running: number; stop(): Promise<void>; confirmed(): void } | null = null
+  /** While the server keeps the log for us: what to do when that is too much. */
+  #onBudget: (() => void) | null = null
+
+  constructor(parts: LogTurnParts) {
+    this.#parts = parts
+    this.#confirmedMs = parts.confirmedMs
+  }
+
+  get running(): number {
+    return this.#run?.running ?? 0
+  }
+
+  /** Ends it, for this reason or, with null, because it is to end. */
+  end(error: unknown): void {
+    if (this.#over.signal.aborted) return
+    this.#failure = error === null ? null : { error }
+    this.#over.abort()
+    void this.#run?.stop()
+  }
+
+  /** Reads until it is ended. Returns why, if there is a reason. Never rejects. */
+  async run(): Promise<{ readonly error: unknown } | null> {
+    const { store, lease } = this.#parts
+    const done = new AbortController()
+    const beats = this.#keepLease(done.signal)
+    try {
+      await this.#read(await store.openLog(lease))
+    } catch (error) {
+      this.end(error)
+    }
+    done.abort()
+    await beats
+    await store.releaseStream(lease).catch(() => undefined)
+    return this.#failure
+  }
+
+  async #read(session: LogSession): Promise<void> {
+    try {
+      let gap = await session.gap()
+      while (!this.#over.signal.aborted) {
+        if (gap !== null) await this.#catchUp(session, gap)
+        if (this.#over.signal.aborted) return
+        gap = await this.#follow(session)
+      }
+    } finally {
+      await session.close()
+    }
+  }
+
+  /** Reads the log until the turn is over, or until the server keeps too much of it. */
+  async #follow(session: LogSession): Promise<LogGap | null> {
+    const { store, lease, clock, subscription, observer } = this.#parts
+    const overBudget = new AbortController()
+    this.#onBudget = () => overBudget.abort()
+    await followLog(session, {
+      newRun: (onPassed) => this.#newRun(onPassed),
+      record: (progress) => store.recordProgress(lease, progress),
+      settledAt: lease.walAt,
+      clock,
+      until: AbortSignal.any([this.#over.signal, overBudget.signal]),
+      onBegun: () => {
+        this.#parts.onWell()
+        observer({ kind: 'streaming', subscription: subscription.name })
+      },
+      onFailed: (error) => this.end(error),
+    })
+    this.#onBudget = null
+    return overBudget.signal.aborted ? 'wal-budget' : null
+  }
+
+  /**
+   * Delivers from the table what the log does not have, and begins the log anew. Twice: the server keeps nothing for us
+   * while the bulk of it is handled, however long that takes, and the log begins while little is left.
+   */
+  async #catchUp(session: LogSession, gap: LogGap): Promise<void> {
+    const { observer, subscription } = this.#parts
+    if (gap !== 'new') observer({ kind: 'streamGap', subscription: subscription.name, reason: gap })
+    await session.dropLog()
+    let count = (await this.#pass(session)).count
+    this.#onBudget = () =>
+      this.end(new CommitpostError('STREAM_UNAVAILABLE', 'The log grew past its budget.'))
+    count += await this.#passUntilLog(session)
+    this.#onBudget = null
+    if (gap !== 'new' && !this.#over.signal.aborted) {
+      observer({ kind: 'streamRecovered', subscription: subscription.name, count })
+    }
+  }
+
+  /** The log begins when all transactions that are open now have ended: until then the table is served. */
+  async #passUntilLog(session: LogSession): Promise<number> {
+    let count = 0
+    const waiting = new AbortController()
+    const begun = session.beginLog().finally(() => waiting.abort())
+    // It is awaited below, unless the turn ends before.
+    begun.catch(() => undefined)
+    const until = AbortSignal.any([waiting.signal, this.#over.signal])
+    while (!this.#over.signal.aborted) {
+      if (waiting.signal.aborted) await begun
+      const passed = await this.#pass(session)
+      count += passed.count
+      if (passed.reachesLog) break
+      await this.#parts.clock.sleep(PASS_EVERY_MS, until)
+    }
+    return count
+  }
+
+  /** Hands over what the table has, up to now or to where the log begins. */
+  async #pass(session: LogSession): Promise<{ readonly count: number; readonly reachesLog: boolean }> {
+    if (this.#over.signal.aborted) return { count: 0, reachesLog: false }
+    await using missed = await session.missed()
+    const record = new PassRecord(missed, (error) => this.end(error))
+    const run = this.#newRun<string>((positions) => record.passed(positions))
+    const count = await this.#handOver(missed, run)
+    await run.empty()
+    await run.stop()
+    await record.idle()
+    if (this.#over.signal.aborted) return { count, reachesLog: false }
+    if (!(await missed.finished())) throw lost()
+    return { count, reachesLog: missed.reachesLog }
+  }
+
+  async #handOver(missed: MissedEvents, run: LogRun<string>): Promise<number> {
+    let count = 0
+    while (!this.#over.signal.aborted) {
+      await run.room()
+      const page = await missed.next()
+      const last = page.at(-1)
+      if (last === undefined) break
+      for (const event of page) run.offer(event)
+      run.mark(last.position)
+      count += page.length
+    }
+    return count
+  }
+
+  #newRun<Place>(onPassed: (places: readonly Place[]) => void): LogRun<Place> {
+    const { leaseMs, marginMs, clock, subscription } = this.#parts
+    const run = new LogRun<Place>({
+      ...this.#parts,
+      subscription: subscription.name,
+      orderBy: subscription.orderBy,
+      isGood: () => clock.monotonicMs() - this.#confirmedMs <= leaseMs - marginMs,
+      onPassed,
+      onFailed: (error) => this.end(error),
+    })
+    this.#run = run
+    return run
+  }
+
+  #keepLease(signal: AbortSignal): Promise<void> {
+    const { leaseMs, clock, random } = this.#parts
+    return runPeriodically({
+      everyMs: beatEveryMs(leaseMs),
+      jitter: JITTER,
+      clock,
+      random,
+      signal,
+      run: () => this.#beat(),
+      onError: (error) => {
+        if (clock.monotonicMs() - this.#confirmedMs > leaseMs) this.#lose(error)
+      },
+    })
+  }
+
+  async #beat(): Promise<void> {
+    const { store, lease, leaseMs, clock, walBudgetBytes } = this.#parts
+    const askedMs = clock.monotonicMs()
+    const beat = await store.beatStream(lease, leaseMs)
+    if (!beat.held) return this.#lose(lost())
+    this.#confirmedMs = askedMs
+    this.#run?.confirmed()
+    if (beat.retainedBytes > walBudgetBytes) this.#onBudget?.()
+  }
+
+  /** Another reads, or may: what runs here is told to stop. */
+  #lose(error: unknown): void {
+    this.end(error)
+    this.#parts.interrupt(lost(), this.#parts.marginMs)
+  }
+}
+
+/** Records now and then how far the table was handed over. */
+class PassRecord {
+  readonly #missed: MissedEvents
+  readonly #onFailed: (error: unknown) => void
+  #pages = 0
+  #writing: Promise<void> = Promise.resolve()
+
+  constructor(missed: MissedEvents, onFailed: (error: unknown) => void) {
+    this.#missed = missed
+    this.#onFailed = onFailed
+  }
+
+  passed(positions: readonly string[]): void {
+    this.#pages += positions.length
+    const last = positions.at(-1)
+    if (this.#pages < PAGES_PER_RECORD || last === undefined) return
+    this.#pages = 0
+    this.#writing = this.#writing.then(() => this.#write(last)).catch(this.#onFailed)
+  }
+
+  idle(): Promise<void> {
+    return this.#writing
+  }
+
+  async #write(position: string): Promise<void> {
+    if (!(await this.#missed.reached(position))) throw lost()
+  }
+}
+
+function lost(): CommitpostError {
+  return new CommitpostError(
+    'LEASE_LOST',
+    'The log is read by another worker now, or the subscription takes more than before or was retired.',
+  )
+}

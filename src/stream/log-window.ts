@@ -1,0 +1,75 @@
+import type { LoggedEvent } from '../store/stream-store.ts'
+
+/** An event of the log in hand. */
+export interface LogEntry {
+  readonly event: LoggedEvent
+  /** What order follows; null where there is none. */
+  readonly key: string | null
+  /** The next in hand of the same key, which waits for this one. */
+  next: LogEntry | null
+  done: boolean
+}
+
+interface Mark<Place> {
+  readonly place: Place
+  /** How many events came before it. */
+  readonly after: number
+}
+
+/**
+ * What is in hand of a log, in its order. Events end in any order; a place in the log is passed when everything before it
+ * has ended.
+ */
+export class LogWindow<Place> {
+  #entries: LogEntry[] = []
+  #head = 0
+  #passed = 0
+  #marks: Mark<Place>[] = []
+  #bytes = 0
+
+  /** How many are in hand. */
+  get size(): number {
+    return this.#entries.length - this.#head
+  }
+
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  add(event: LoggedEvent, key: string | null): LogEntry {
+    const entry: LogEntry = { event, key, next: null, done: false }
+    this.#entries.push(entry)
+    this.#bytes += event.bytes
+    return entry
+  }
+
+  /** Notes a place after everything that was added. */
+  mark(place: Place): void {
+    this.#marks.push({ place, after: this.#passed + this.size })
+  }
+
+  /** An event has ended. Call `passed` afterwards. */
+  end(entry: LogEntry): void {
+    entry.done = true
+  }
+
+  /** The places that were passed since it was asked last, in order. */
+  passed(): readonly Place[] {
+    while (this.#head < this.#entries.length && this.#entries[this.#head]?.done === true) {
+      this.#bytes -= this.#entries[this.#head]?.event.bytes ?? 0
+      this.#head += 1
+      this.#passed += 1
+    }
+    this.#compact()
+    let count = 0
+    while (count < this.#marks.length && (this.#marks[count]?.after ?? 0) <= this.#passed) count += 1
+    return count === 0 ? [] : this.#marks.splice(0, count).map(({ place }) => place)
+  }
+
+  /** What has ended is let go in portions: one by one would move all others each time. */
+  #compact(): void {
+    if (this.#head === 0 || this.#head * 2 < this.#entries.length) return
+    this.#entries = this.#entries.slice(this.#head)
+    this.#head = 0
+  }
+}
