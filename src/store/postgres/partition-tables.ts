@@ -135,8 +135,8 @@ async function whenUnlocked<Result>(clock: Clock, work: () => Promise<Result>): 
 function neverUnlocked(cause: unknown): CommitpostError {
   return new CommitpostError(
     'INVALID_STATE',
-    'The tables could not be locked: some transaction has used them all the time. What is done so far stays, and the ' +
-      'next call goes on with it. `commitpost doctor` names the longest transaction.',
+    'The tables could not be locked: a transaction or a vacuum has used them all the time. What is done so far stays, ' +
+      'and the next call goes on with it. `commitpost doctor` names the longest transaction.',
     { cause },
   )
 }

@@ -255,8 +255,7 @@ begin
     return true;
   end if;
   perform {schema}.outbox_abandon_partitions();
-  perform 1 from {schema}.outbox_event;
-  if not found then
+  if not exists (select 1 from {schema}.outbox_event) then
     insert into {schema}.outbox_partitioning (every, state, rest_until) values (days, 'preparing', today - today % days);
     return true;
   end if;
