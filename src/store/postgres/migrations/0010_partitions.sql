@@ -696,14 +696,14 @@ begin
    where r.id = outbox_survey_period.run_id and r.finished_at is null and r.last_position = 0;
   if not found or cardinality({schema}.outbox_droppable_days(run.cutoff)) = 0
      or exists (select 1 from {schema}.outbox_period_survey s where s.run_id = run.id)
-     or not pg_try_advisory_xact_lock(hashtextextended('commitpost survey ' || {schema:literal}, 0))
-     or exists (select 1 from {schema}.outbox_subscription s where s.state = 'joining') then
+     or not pg_try_advisory_xact_lock(hashtextextended('commitpost survey ' || {schema:literal}, 0)) then
     return;
   end if;
   -- First who registered last, then what is there: so nobody falls between the two. One who has said so and has not
   -- committed is not seen, nor would he be missed later.
   registered := (select r.last_value from {schema}.outbox_registry_xid r);
-  if {schema}.outbox_is_under_way(registered::text::xid8) then
+  if {schema}.outbox_is_under_way(registered::text::xid8)
+     or exists (select 1 from {schema}.outbox_subscription s where s.state = 'joining') then
     return;
   end if;
   foreach day in array {schema}.outbox_droppable_days(run.cutoff) loop
