@@ -55,6 +55,28 @@ begin
 end
   $commitpost$;
 
+-- Default privileges may have given rights on what was just made, and what becomes a partition has those of a table.
+create function {schema}.outbox_strip_rights(relation regclass) returns void
+  language plpgsql set search_path = pg_catalog, pg_temp
+  as $commitpost$
+declare
+  given record;
+begin
+  for given in
+    select c.relkind, case a.grantee when 0 then 'public' else a.grantee::regrole::text end as grantee
+      from pg_class c
+     cross join lateral (
+       select x.grantee from aclexplode(c.relacl) x
+       union
+       select x.grantee from pg_attribute t cross join lateral aclexplode(t.attacl) x where t.attrelid = c.oid) a
+     where c.oid = relation and a.grantee <> c.relowner
+  loop
+    execute format('revoke all on %s %s from %s cascade', case given.relkind when 'S' then 'sequence' else 'table' end,
+      relation, given.grantee);
+  end loop;
+end
+  $commitpost$;
+
 -- What CREATE TABLE ... LIKE does not bring: see 0001.
 create function {schema}.outbox_set_storage(table_name text, relation_name text) returns void
   language plpgsql set search_path = pg_catalog, pg_temp
@@ -69,6 +91,7 @@ begin
   end if;
   execute format('alter table %s owner to %s', relation, (
     select c.relowner::regrole from pg_class c where c.oid = {schema}.outbox_relation(table_name)::regclass));
+  perform {schema}.outbox_strip_rights(relation::regclass);
 end
   $commitpost$;
 
@@ -189,9 +212,24 @@ declare
 begin
   select format('publication "%s" names %s', p.pubname, r.prrelid::regclass) into found_one
     from pg_publication_rel r join pg_publication p on p.oid = r.prpubid where r.prrelid = any (tables) limit 1;
+  -- One of a whole schema, or of everything, would go on with partitions under names that its subscriber does not know.
+  if found_one is null then
+    select format('publication "%s" has %s', p.pubname, c.oid::regclass) into found_one
+      from pg_class c join pg_publication_tables t on t.schemaname = c.relnamespace::regnamespace::name and t.tablename = c.relname
+      join pg_publication p on p.pubname = t.pubname
+     where c.oid = any (tables) and not p.pubviaroot limit 1;
+  end if;
   if found_one is null then
     select format('constraint "%s" of %s refers to %s', k.conname, k.conrelid::regclass, k.confrelid::regclass) into found_one
-      from pg_constraint k where k.contype = 'f' and k.confrelid = any (tables) limit 1;
+      from pg_constraint k where k.contype = 'f' and (k.confrelid = any (tables) or k.conrelid = any (tables)) limit 1;
+  end if;
+  -- By its number and not by its name: it would read the rest only, and the rest could not be dropped.
+  if found_one is null then
+    select format('function %s is bound to %s', d.objid::regprocedure, c.oid::regclass) into found_one
+      from pg_class c join pg_depend d on d.classid = 'pg_proc'::regclass
+       and (d.refclassid = 'pg_class'::regclass and d.refobjid = c.oid
+            or d.refclassid = 'pg_type'::regclass and d.refobjid = c.reltype)
+     where c.oid = any (tables) limit 1;
   end if;
   if found_one is null then
     select format('policy "%s" is on %s', p.polname, p.polrelid::regclass) into found_one
@@ -326,6 +364,9 @@ create function {schema}.outbox_parts_of(relation regclass) returns text[]
                   where x.indrelid = relation and not exists (
                     select 1 from pg_constraint k where k.conindid = x.indexrelid and k.contype in ('p', 'u')))
         || array(select pg_get_triggerdef(t.oid) from pg_trigger t where t.tgrelid = relation and not t.tgisinternal)
+        || array(select format('alter table %s %s trigger %I', relation, case t.tgenabled when 'D' then 'disable'
+                          when 'A' then 'enable always' else 'enable replica' end, t.tgname)
+                   from pg_trigger t where t.tgrelid = relation and not t.tgisinternal and t.tgenabled <> 'O')
         || {schema}.outbox_grants_on(relation)
   $commitpost$;
 
@@ -360,6 +401,7 @@ begin
     whole, rest, case table_name when 'outbox_event' then 'event_id' else 'id' end);
   execute format('alter table %s drop constraint if exists %I', whole, table_name || '_until');
   execute format('alter table %s owner to %s', whole, (select c.relowner::regrole from pg_class c where c.oid = old));
+  perform {schema}.outbox_strip_rights(whole::regclass);
   if table_name = 'outbox_delivery' then
     execute format('alter table %s alter column ordering_key set (n_distinct = -0.5, n_distinct_inherited = -0.5)', whole);
   end if;
@@ -369,13 +411,6 @@ begin
   execute format('alter table %s attach partition %s for values from (minvalue) to (%s)', whole, rest,
     {schema}.outbox_bound(table_name, day));
   execute format('alter table %s drop constraint if exists %I', rest, table_name || '_until');
-  for part in select distinct a.grantee from pg_class c cross join lateral aclexplode(c.relacl) a
-               where c.oid = old and a.grantee <> c.relowner
-              union
-              select a.grantee from pg_attribute t cross join lateral aclexplode(t.attacl) a where t.attrelid = old loop
-    execute format('revoke all on %s from %s', rest,
-      case part.grantee when 0 then 'public' else part.grantee::regrole::text end);
-  end loop;
   perform {schema}.outbox_dress_partition(table_name, rest_name);
 end
   $commitpost$;
@@ -401,6 +436,7 @@ begin
   end loop;
   execute format('alter table %s alter column id add generated always as identity (sequence name %s start with %s)',
     {schema}.outbox_relation('outbox_event'), {schema}.outbox_relation('outbox_event_id_seq'), last + 1);
+  perform {schema}.outbox_strip_rights({schema}.outbox_relation('outbox_event_id_seq')::regclass);
   foreach statement in array grants loop
     execute statement;
   end loop;
@@ -617,8 +653,6 @@ begin
   survey.end_day := day;
   survey.rest_until := (select p.rest_until from {schema}.outbox_partitioning p);
   survey.tries := 0;
-  -- First who registered last and what has been published, then what is there: so nothing falls between the two.
-  survey.registered := (select r.last_value from {schema}.outbox_registry_xid r);
   survey.snapshot := pg_current_snapshot();
   survey.kept := {schema}.outbox_survivors(run, day);
   if survey.kept is not null then
@@ -639,6 +673,17 @@ begin
 end
   $commitpost$;
 
+-- False also for an id that this server has not come to, from a restored backup.
+create function {schema}.outbox_is_under_way(xid xid8) returns boolean
+  language plpgsql volatile set search_path = pg_catalog, pg_temp
+  as $commitpost$
+begin
+  return coalesce(pg_xact_status(xid) = 'in progress', false);
+exception when invalid_parameter_value then
+  return false;
+end
+  $commitpost$;
+
 -- Looks whether a run can drop periods, without a lock and without a transaction id until the end: this may take a while,
 -- and nothing waits for it. Cheap where there is nothing to drop.
 create function {schema}.outbox_survey_period(run_id bigint) returns void
@@ -648,17 +693,25 @@ declare
   run {schema}.outbox_retention_run;
   survey {schema}.outbox_period_survey;
   day integer;
+  registered bigint;
 begin
   select * into run from {schema}.outbox_retention_run r
    where r.id = outbox_survey_period.run_id and r.finished_at is null and r.last_position = 0;
   if not found or cardinality({schema}.outbox_droppable_days(run.cutoff)) = 0
      or exists (select 1 from {schema}.outbox_period_survey s where s.run_id = run.id)
-     or not pg_try_advisory_xact_lock(hashtextextended('commitpost survey ' || {schema:literal}, 0))
+     or not pg_try_advisory_xact_lock(hashtextextended('commitpost survey ' || {schema:literal}, 0)) then
+    return;
+  end if;
+  -- First who registered last, then what is there: so nobody falls between the two. One who has said so and has not
+  -- committed is not seen, nor would he be missed later.
+  registered := (select r.last_value from {schema}.outbox_registry_xid r);
+  if {schema}.outbox_is_under_way(registered::text::xid8)
      or exists (select 1 from {schema}.outbox_subscription s where s.state = 'joining') then
     return;
   end if;
   foreach day in array {schema}.outbox_droppable_days(run.cutoff) loop
     survey := {schema}.outbox_survey_until(run, day);
+    survey.registered := registered;
     exit when survey.may_drop;
   end loop;
   -- Of runs that are over none is needed.
@@ -706,35 +759,52 @@ begin
 end
   $commitpost$;
 
+-- What was published with an id or a position before a day by those that a snapshot does not see. By their ids, which an
+-- index has: since the oldest of them millions of others may have been published. Ids that this server has not come to
+-- are another one's, from a restored backup: what has them was there before.
+create function {schema}.outbox_published_since(
+    snapshot pg_snapshot, day integer, out event_ids uuid[], out positions bigint[])
+  language sql stable set search_path = pg_catalog, pg_temp set enable_seqscan = off
+  as $commitpost$
+    select coalesce(array_agg(e.event_id), '{}'), coalesce(array_agg(e.id), '{}') from {schema}.outbox_event e
+     where (e.xid = any (array(select pg_snapshot_xip(snapshot)))
+            or e.xid >= pg_snapshot_xmax(snapshot) and e.xid < pg_snapshot_xmax(pg_current_snapshot()))
+       and (e.event_id < {schema}.outbox_id_at({schema}.outbox_start_of(day)) or e.id < {schema}.outbox_first_position(day))
+  $commitpost$;
+
 -- Drops what was surveyed. The caller has the lock of the registry, and nobody joins. What is kept of events is copied
--- before anybody has to wait: they never change. Then, with everybody shut out, what was published since the survey, and
--- the deliveries as they are now. Returns how many events are gone.
+-- before anybody has to wait: they never change; so is what was published since the survey. Then, with everybody shut out,
+-- what was published since that, and the deliveries as they are now. The lock is one of the whole tables: partitions are
+-- reached through them only, and a vacuum of one is not waited for. Returns how many events are gone.
 create function {schema}.outbox_drop_period(survey {schema}.outbox_period_survey) returns bigint
   language plpgsql set search_path = pg_catalog, pg_temp
   as $commitpost$
 declare
   table_name text;
-  late uuid[];
-  late_positions bigint[];
+  kept uuid[] := survey.kept;
+  late record;
+  caught_up pg_snapshot;
+  positions bigint[] := survey.positions;
 begin
   foreach table_name in array array['outbox_event', 'outbox_delivery'] loop
     execute format('create table %s (like %s including all excluding identity excluding indexes)',
       {schema}.outbox_relation(table_name || '_rest_next'), {schema}.outbox_relation(table_name));
   end loop;
-  perform {schema}.outbox_move_to_rest('outbox_event', 'event_id = any ($1)', survey.kept, survey.end_day);
-  lock table {schema}.outbox_event, {schema}.outbox_delivery in access exclusive mode;
-  select array_agg(e.event_id), array_agg(e.id) into late, late_positions from {schema}.outbox_event e
-   where e.xid >= pg_snapshot_xmin(survey.snapshot) and not pg_visible_in_snapshot(e.xid, survey.snapshot)
-     and (e.event_id < {schema}.outbox_id_at({schema}.outbox_start_of(survey.end_day))
-          or e.id < {schema}.outbox_first_position(survey.end_day));
-  -- One that was published during the survey may have been seen by it.
-  late := array(select l from unnest(late) l except select k from unnest(survey.kept) k);
-  perform {schema}.outbox_move_to_rest('outbox_event', 'event_id = any ($1)', late, survey.end_day);
-  perform {schema}.outbox_move_to_rest('outbox_delivery', 'id = any ($1)', survey.positions || late_positions,
-    survey.end_day);
+  -- Taken before the look, so that nothing falls between the two; what both see is moved once.
+  caught_up := pg_current_snapshot();
+  select * into late from {schema}.outbox_published_since(survey.snapshot, survey.end_day);
+  kept := array(select unnest(kept) union select unnest(late.event_ids));
+  positions := positions || late.positions;
+  perform {schema}.outbox_move_to_rest('outbox_event', 'event_id = any ($1)', kept, survey.end_day);
+  lock table only {schema}.outbox_event, only {schema}.outbox_delivery in access exclusive mode;
+  select * into late from {schema}.outbox_published_since(caught_up, survey.end_day);
+  positions := positions || late.positions;
+  perform {schema}.outbox_move_to_rest('outbox_event', 'event_id = any ($1)',
+    array(select unnest(late.event_ids) except select unnest(kept)), survey.end_day);
+  perform {schema}.outbox_move_to_rest('outbox_delivery', 'id = any ($1)', positions, survey.end_day);
   delete from {schema}.outbox_unmatched u
    where u.event_id < {schema}.outbox_id_at({schema}.outbox_start_of(survey.end_day))
-     and u.event_id not in (select unnest(survey.kept || late));
+     and u.event_id not in (select unnest(kept || late.event_ids));
   perform {schema}.outbox_exchange_rest('outbox_event', survey.end_day);
   perform {schema}.outbox_exchange_rest('outbox_delivery', survey.end_day);
   delete from {schema}.outbox_period p where p.end_day <= survey.end_day;
@@ -764,9 +834,10 @@ begin
   end if;
   dropped := -1;
   -- Whoever has registered since may have taken what was seen to be done with: it is looked at again. So is it where
-  -- another run has dropped it.
+  -- another run has dropped it, and where the survey is another server's, from a restored backup.
   if survey.registered is distinct from (select r.last_value from {schema}.outbox_registry_xid r)
-     or survey.rest_until is distinct from (select p.rest_until from {schema}.outbox_partitioning p) then
+     or survey.rest_until is distinct from (select p.rest_until from {schema}.outbox_partitioning p)
+     or pg_snapshot_xmax(survey.snapshot) > pg_snapshot_xmax(pg_current_snapshot()) then
     delete from {schema}.outbox_period_survey s where s.run_id = run.id;
     return;
   end if;
@@ -780,6 +851,10 @@ begin
   exception when lock_not_available or deadlock_detected then
     dropped := -1;
     update {schema}.outbox_period_survey s set tries = s.tries + 1, may_drop = s.tries < 30 where s.run_id = run.id;
+  when dependent_objects_still_exist then
+    -- Somebody has made something of a partition, such as a view.
+    dropped := -1;
+    update {schema}.outbox_period_survey s set may_drop = false where s.run_id = run.id;
   end;
 end
   $commitpost$;
@@ -796,6 +871,8 @@ revoke all on function
   {schema}.outbox_prepare_partitions(integer), {schema}.outbox_validate_partitions(text),
   {schema}.outbox_grants_on(regclass), {schema}.outbox_views_of(regclass), {schema}.outbox_parts_of(regclass),
   {schema}.outbox_put_above(text, integer), {schema}.outbox_exchange_tables(integer, boolean), {schema}.outbox_convert_to_partitions(),
+  {schema}.outbox_strip_rights(regclass), {schema}.outbox_is_under_way(xid8),
+  {schema}.outbox_published_since(pg_snapshot, integer),
   {schema}.outbox_set_storage(text, text), {schema}.outbox_columns_of(text), {schema}.outbox_put_together(text),
   {schema}.outbox_unpartition(),
   {schema}.outbox_droppable_days(timestamptz), {schema}.outbox_survivors({schema}.outbox_retention_run, integer),

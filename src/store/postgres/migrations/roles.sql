@@ -87,6 +87,8 @@ revoke all on function
   {schema}.outbox_prepare_partitions(integer), {schema}.outbox_validate_partitions(text),
   {schema}.outbox_grants_on(regclass), {schema}.outbox_views_of(regclass), {schema}.outbox_parts_of(regclass),
   {schema}.outbox_put_above(text, integer), {schema}.outbox_exchange_tables(integer, boolean), {schema}.outbox_convert_to_partitions(),
+  {schema}.outbox_strip_rights(regclass), {schema}.outbox_is_under_way(xid8),
+  {schema}.outbox_published_since(pg_snapshot, integer),
   {schema}.outbox_set_storage(text, text), {schema}.outbox_columns_of(text), {schema}.outbox_put_together(text),
   {schema}.outbox_unpartition(),
   {schema}.outbox_droppable_days(timestamptz), {schema}.outbox_survivors({schema}.outbox_retention_run, integer),
