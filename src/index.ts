@@ -113,11 +113,10 @@ export type { RetainAct, Retention, RetentionReport } from './retain/retention.t
 export type { RetentionOptions, RetentionPolicy } from './retain/retention-options.ts'
 export { type Clock, systemClock } from './runtime/clock.ts'
 export type { Duration } from './runtime/duration.ts'
+export { type CommitpostErrorCode, ERROR_CODES } from './runtime/error-codes.ts'
 export {
   CommitpostError,
-  type CommitpostErrorCode,
   DuplicateEventError,
-  ERROR_CODES,
   HandlerTimeoutError,
   InvalidOptionsError,
   LeaseLostError,

@@ -1,50 +1,5 @@
+import type { CommitpostErrorCode } from './error-codes.ts'
 import { property, textProperty } from './property.ts'
-
-/** Every code a `CommitpostError` can carry. docs/errors.md explains each. */
-export const ERROR_CODES = [
-  'INVALID_OPTIONS',
-  'INVALID_EVENT',
-  'UNKNOWN_EVENT_TYPE',
-  'EVENT_REFUSED',
-  'PAYLOAD_INVALID',
-  'PAYLOAD_NOT_STORABLE',
-  'PAYLOAD_TOO_LARGE',
-  'UPCAST_FAILED',
-  'INVALID_ENVELOPE',
-  'CATALOGUE_INCOMPATIBLE',
-  'NOT_IN_TRANSACTION',
-  'DUPLICATE_EVENT',
-  'NO_PARTITION',
-  'UNKNOWN_OUTCOME',
-  'TRANSACTION_ABORTED',
-  'AFTER_COMMIT_FAILED',
-  'SCHEMA_MISSING',
-  'SCHEMA_VERSION',
-  'SUBSCRIPTION_CONFLICT',
-  'NO_HANDLER',
-  'LEASE_LOST',
-  'WORKER_STOPPING',
-  'NON_RETRYABLE',
-  'RETRY_LATER',
-  'HANDLER_TIMEOUT',
-  'DEADLINE_EXCEEDED',
-  'NOT_FOUND',
-  'INVALID_STATE',
-  'STORE_UNAVAILABLE',
-  'STORE_REFUSED',
-  'STREAM_UNAVAILABLE',
-  'NOT_LISTENING',
-  'ALERT_NOT_SENT',
-  'BROKER_UNAVAILABLE',
-  'BROKER_REFUSED',
-  'DUAL_WRITE',
-  'RECORD_UNREADABLE',
-  'FILE_ERROR',
-  'INTERNAL',
-] as const
-
-/** A code of `ERROR_CODES`. Stable: programs may switch on it, messages are for people. */
-export type CommitpostErrorCode = (typeof ERROR_CODES)[number]
 
 /** The root of all errors this library throws. `code` says which, `cause` keeps what was underneath. */
 export class CommitpostError extends Error {

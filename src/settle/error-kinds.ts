@@ -1,5 +1,6 @@
 import type { RetryAdvice } from '../delivery/delivery.ts'
-import { CommitpostError, type CommitpostErrorCode, RetryLaterError } from '../runtime/errors.ts'
+import type { CommitpostErrorCode } from '../runtime/error-codes.ts'
+import { CommitpostError, RetryLaterError } from '../runtime/errors.ts'
 import { isInstance, property, textProperty } from '../runtime/property.ts'
 import { isSqlState } from '../runtime/sql-state.ts'
 

@@ -67,7 +67,10 @@ export function resolveSubscription(
   }
 }
 
-type Destination = Pick<ResolvedSubscription, 'handlers' | 'via' | 'classify' | 'timeoutMs' | 'walBudgetBytes'>
+type Destination = Pick<
+  ResolvedSubscription,
+  'handlers' | 'via' | 'classify' | 'timeoutMs' | 'walBudgetBytes'
+>
 
 function destinationOf(options: AnyOptions): Destination {
   const walBudgetBytes = DEFAULT_WAL_BUDGET_BYTES

@@ -1,4 +1,4 @@
-import type { CommitpostErrorCode } from '../../runtime/errors.ts'
+import type { CommitpostErrorCode } from '../../runtime/error-codes.ts'
 import { careKo } from './care-ko.ts'
 import { debeziumKo } from './debezium.ts'
 import { exportKo } from './export-messages.ts'

@@ -1,4 +1,4 @@
-import type { CommitpostErrorCode } from '../../runtime/errors.ts'
+import type { CommitpostErrorCode } from '../../runtime/error-codes.ts'
 import type { Localized } from '../../runtime/language.ts'
 import type { DeadLetter } from '../../store/dead-letter-store.ts'
 import type { CareMessages } from './care-messages.ts'

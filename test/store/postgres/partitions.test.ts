@@ -99,8 +99,8 @@ describe('partitioned tables', () => {
       Array.from({ length: 8 }, () => one<number>(db.pool, 'select outbox_tend_partitions()')),
     )
     await publishing
-    expect(made.reduce((sum, count) => sum + count, 0)).toBe(3)
-    expect(await partitions(db, 'outbox_delivery')).toHaveLength(5)
+    expect(made.reduce((sum, count) => sum + count, 0)).toBe(7)
+    expect(await partitions(db, 'outbox_delivery')).toHaveLength(9)
     expect(await one(db.pool, 'select count(*)::int from outbox_event')).toBe(40)
   })
 

@@ -149,8 +149,8 @@ begin
 end
   $commitpost$;
 
--- Sees to it that there is a partition for what is published in the next three periods, and that positions begin with the
--- day. Called every few seconds by every worker: it reads two rows where there is nothing to do, and waits for nobody.
+-- Sees to it that there is a partition for what is published in the next three periods, and in the next week at least, for
+-- nobody can publish without one, and workers may be down; and that positions begin with the day. Called every few seconds by every worker: it reads two rows where there is nothing to do, and waits for nobody.
 -- Returns how many periods it has made.
 create function {schema}.outbox_tend_partitions() returns integer
   language plpgsql security definer set search_path = pg_catalog, pg_temp set lock_timeout = '1s'
@@ -158,6 +158,7 @@ create function {schema}.outbox_tend_partitions() returns integer
 declare
   layout {schema}.outbox_partitioning;
   today integer := {schema}.outbox_day_of(clock_timestamp());
+  needed_until integer;
   made_until integer;
   begun integer;
   made integer := 0;
@@ -174,7 +175,8 @@ begin
   end if;
   select coalesce(max(p.end_day), layout.rest_until), max(p.first_day) filter (where p.first_day <= today)
     into made_until, begun from {schema}.outbox_period p;
-  if made_until > today + 3 * layout.every
+  needed_until := today + greatest(3 * layout.every, 7);
+  if made_until > needed_until
      and not exists (select 1 from {schema}.outbox_event_id_seq q where q.last_value < {schema}.outbox_first_position(begun) - 1)
      or not {schema}.outbox_try_lock_partitions() then
     return 0;
@@ -187,7 +189,7 @@ begin
     made_until := today - today % layout.every;
     made := 1;
   end if;
-  while made_until <= today + 3 * layout.every loop
+  while made_until <= needed_until loop
     perform {schema}.outbox_make_period(made_until, made_until + layout.every);
     made_until := made_until + layout.every;
     made := made + 1;
@@ -211,7 +213,8 @@ declare
   found_one text;
 begin
   select format('publication "%s" names %s', p.pubname, r.prrelid::regclass) into found_one
-    from pg_publication_rel r join pg_publication p on p.oid = r.prpubid where r.prrelid = any (tables) limit 1;
+    from pg_publication_rel r join pg_publication p on p.oid = r.prpubid
+   where r.prrelid = any (tables) and p.pubname <> {schema}.outbox_publication() limit 1;
   -- One of a whole schema, or of everything, would go on with partitions under names that its subscriber does not know.
   if found_one is null then
     select format('publication "%s" has %s', p.pubname, c.oid::regclass) into found_one
@@ -440,6 +443,7 @@ begin
   foreach statement in array grants loop
     execute statement;
   end loop;
+  perform {schema}.outbox_put_in_publication();
 end
   $commitpost$;
 
@@ -591,6 +595,10 @@ declare
   named uuid[];
   survivors uuid[];
   unlike text[] := array(select jsonb_array_elements_text(run.settings -> 'streamUnlike'));
+  -- The oldest transaction that somebody who reads the log may not have come to.
+  unread xid8 := (select pg_snapshot_xmin(t.snapshot) from {schema}.outbox_stream t
+                    join {schema}.outbox_subscription s on s.id = t.subscription_id and s.state <> 'retired'
+                   order by 1 limit 1);
 begin
   needed := array(select d.id from {schema}.outbox_delivery d
                    where d.id < last_position and run.archive_id is null
@@ -609,6 +617,7 @@ begin
        and (run.archive_id is not null
             or e.id >= last_position
             or e.created_at >= run.cutoff
+            or e.xid >= unread
             or not e.stream like (run.settings ->> 'streamLike')
             or e.stream like any (unlike)
             or (run.settings -> 'mask' <> 'null' and not run.settings -> 'mask' ? e.event_type)
@@ -659,8 +668,7 @@ begin
     survey.positions := {schema}.outbox_staying_positions(survey.kept, day);
     survey.events := (
       select count(*) from {schema}.outbox_event e
-       where e.event_id < last_id and e.event_id not in (select unnest(survey.kept))
-         and (e.xid < pg_snapshot_xmin(survey.snapshot) or pg_visible_in_snapshot(e.xid, survey.snapshot)));
+       where e.event_id < last_id and e.event_id not in (select unnest(survey.kept)));
   end if;
   survey.may_drop := survey.positions is not null and (select count(*) from (
     select 1 from {schema}.outbox_unmatched u where u.event_id < last_id limit 10001) u) <= 10000;

@@ -7,6 +7,18 @@ create function {schema}.outbox_publication() returns text
     select 'commitpost_' || substr(md5({schema:literal}), 1, 12)
   $commitpost$;
 
+-- By its number and not by its name: whoever makes another table of it says so.
+create function {schema}.outbox_put_in_publication() returns void
+  language plpgsql set search_path = pg_catalog, pg_temp
+  as $commitpost$
+begin
+  perform 1 from pg_publication p where p.pubname = {schema}.outbox_publication();
+  if found then
+    execute format('alter publication %I set table %s.outbox_event', {schema}.outbox_publication(), {schema:literal});
+  end if;
+end
+  $commitpost$;
+
 -- Only what is inserted, and under the table's own name where it is partitioned. Whoever may not make it here is told how
 -- when a subscription asks for the stream; all others need it not.
 do $commitpost$
@@ -18,11 +30,11 @@ begin
   exception when duplicate_object then
     null; -- of a schema of this name that was dropped
   end;
-  execute format('alter publication %I set table %s.outbox_event', {schema}.outbox_publication(), {schema:literal});
+  perform {schema}.outbox_put_in_publication();
 exception when insufficient_privilege then
   null;
 end
 $commitpost$;
 
 -- As in 0002: functions are open to everybody unless that is taken back.
-revoke all on function {schema}.outbox_publication() from public;
+revoke all on function {schema}.outbox_publication(), {schema}.outbox_put_in_publication() from public;

@@ -97,7 +97,7 @@ revoke all on function
   {schema}.outbox_move_to_rest(text, text, anyarray, integer), {schema}.outbox_exchange_rest(text, integer),
   {schema}.outbox_drop_period({schema}.outbox_period_survey),
   {schema}.outbox_drop_next_period({schema}.outbox_retention_run),
-  {schema}.outbox_publication()
+  {schema}.outbox_publication(), {schema}.outbox_put_in_publication()
   from public, {publisher}, {worker}, {operator}, {viewer};
 
 grant usage on schema {schema} to {publisher}, {worker}, {operator}, {viewer};
