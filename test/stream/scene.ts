@@ -7,6 +7,7 @@ import { startEmbeddedPostgres } from '../../src/testing/index.ts'
 import type { SubscriptionOptions } from '../../src/worker/subscription-options.ts'
 import type { Worker } from '../../src/worker/worker.ts'
 import { comes } from '../support/patience.ts'
+import { available } from '../support/servers.ts'
 import { sturdyPool } from '../support/sturdy-pool.ts'
 import { isSystemPostgresThere, startSystemPostgres } from '../support/system-postgres.ts'
 import { shopEvents } from '../worker/postgres-outbox.ts'
@@ -17,7 +18,9 @@ export interface StreamServer extends AsyncDisposable {
 }
 
 /** The versions that can be started here: the embedded one, and Debian's 15. */
-export const VERSIONS: readonly (15 | 18)[] = isSystemPostgresThere(15) ? [18, 15] : [18]
+export const VERSIONS: readonly (15 | 18)[] = available('PostgreSQL 15', isSystemPostgresThere(15))
+  ? [18, 15]
+  : [18]
 
 export function startStreamServer(
   version: 15 | 18,
