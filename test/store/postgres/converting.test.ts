@@ -32,14 +32,14 @@ const PLAIN = ['outbox_delivery r', 'outbox_event r']
 const PARTITIONED = ['outbox_delivery p', 'outbox_event p']
 
 describe('empty tables', () => {
-  test('are partitioned from the present period on, with three ahead', async () => {
+  test('are partitioned from the present period on, with a week ahead', async () => {
     const report = await convert()
     const day = await today(db)
     expect(report).toEqual({
       converted: true,
       everyDays: 1,
       restUntil: new Date(day * DAY_MS),
-      madeUntil: new Date((day + 4) * DAY_MS),
+      madeUntil: new Date((day + 8) * DAY_MS),
     })
     expect(await kinds()).toEqual(PARTITIONED)
     await insert(db.pool)
@@ -49,7 +49,7 @@ describe('empty tables', () => {
   test('are converted once, whoever else does it at the same time', async () => {
     const reports = await Promise.all([convert(), convert(), convert()])
     expect(reports.filter(({ converted }) => converted)).not.toHaveLength(0)
-    expect(await partitions(db, 'outbox_event')).toHaveLength(5)
+    expect(await partitions(db, 'outbox_event')).toHaveLength(9)
     expect((await convert()).converted).toBe(false)
   })
 
