@@ -15,6 +15,7 @@ import {
   SOON,
   shopEvents,
 } from './dlq-system.ts'
+import { stoppedInTime } from './stopped-in-time.ts'
 import { eventually } from './support.ts'
 
 /** A processor on a clock that the test moves, and what it claimed at which moment of it. */
@@ -42,7 +43,7 @@ describe('the processor', () => {
       shop,
       processor(() => {}, SEED),
     )
-    await using _ = worker
+    await using _ = stoppedInTime(worker, clock)
     const done = async (count: number): Promise<void> =>
       eventually(
         `${count} are done`,
@@ -131,7 +132,7 @@ describe('the processor', () => {
         goodAtMs.push(clock.monotonicMs())
       }, SEED),
     )
-    await using _ = worker
+    await using _ = stoppedInTime(worker, clock)
     const failedOnce = (count: number): Promise<void> =>
       eventually(`${count} have failed`, async () => {
         return (await shop.count('outbox_delivery', "status = 'PENDING' and attempt_count = 1")) === count

@@ -4,6 +4,7 @@ import { createOutbox, type WorkerEvent } from '../../src/index.ts'
 import { ManualClock } from '../../src/runtime/manual-clock.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'
 import { resolveSubscription } from '../../src/worker/resolve-subscription.ts'
+import { stoppedInTime } from './stopped-in-time.ts'
 import { eventually, SHARING, signal } from './support.ts'
 import {
   fail,
@@ -75,7 +76,8 @@ describe('the poller of umbra', () => {
     const store = postgresStore({ pool: umbra.pool, schema: umbra.schema })
     const outbox = createOutbox({ store, events: umbraEvents, clock })
     await fail(umbra, randomUUID(), 70)
-    await using worker = outbox.worker([seed], { leaseMs: 3_600_000, listen: false, observers: [note] })
+    const worker = outbox.worker([seed], { leaseMs: 3_600_000, listen: false, observers: [note] })
+    await using _ = stoppedInTime(worker, clock)
     await worker.start()
     const done = (count: number): Promise<void> =>
       eventually(
