@@ -13,7 +13,7 @@ export const widenVariants: readonly Variant[] = [
     ...widened,
     name: 'a widening takes its snapshot in its own transaction',
     async play(trial) {
-      trial.rewrite(/when s\.lanes = 0 then pg_current_snapshot\(\)/, 'else pg_current_snapshot()')
+      trial.rewrite(/when s\.lanes = 0 .* then pg_current_snapshot\(\)/, 'else pg_current_snapshot()')
       const [worker, registrar] = [trial.actor('w'), trial.actor('registrar')]
       await trial.subscribe()
       await worker.takeLanes()
