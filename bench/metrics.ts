@@ -6,6 +6,7 @@ import type pg from 'pg'
 import type { Gauges } from '../src/store/gauge-store.ts'
 import { postgresStore } from '../src/store/postgres/index.ts'
 import { prepareSchema, SCHEMA } from './support/commitpost.ts'
+import { describeMachine } from './support/machine.ts'
 import { print } from './support/progress.ts'
 import { printBars } from './support/report.ts'
 import { type Bar, isMet } from './support/results.ts'
@@ -54,6 +55,7 @@ async function main(): Promise<void> {
     bars: bars.map((bar) => ({ ...bar, figure: Number(bar.figure.toPrecision(4)), met: isMet(bar) })),
     rows: ROWS,
     openOfEachKind: OPEN,
+    machine: describeMachine(),
     postgres: database.version,
     exactCountsMs: Math.round(exact.milliseconds),
   }
@@ -81,8 +83,15 @@ async function load(pool: pg.Pool): Promise<void> {
   await insertDeliveries('status, held, next_retry_at, attempt_count', `'PENDING', true, now(), 1`, kind(2))
   await insertDeliveries(
     'status, attempt_count, locked_by, locked_until, lease_token',
-    `'PROCESSING', 1, 'w', now(), e.id`,
+    `'PROCESSING', 1, 'w', now(), e.id / 500 + 1`,
     kind(3),
+  )
+  // What workers have in hand is found by their leases, one for each claim.
+  await client.query(
+    `insert into ${SCHEMA}.outbox_lease (subscription_id, token, worker_id, until, lanes, positions)
+     select d.subscription_id, d.lease_token, 'w', now() + interval '1 hour', array[0], array_agg(d.id)
+       from ${SCHEMA}.outbox_delivery d where d.status = 'PROCESSING'
+      group by d.subscription_id, d.lease_token`,
   )
   await insertDeliveries(
     'status, attempt_count, last_error_code, last_error_message',
