@@ -110,6 +110,22 @@ describe('a retention run', () => {
     expect(await retain({ retention })).toMatchObject({ deleted: 3 })
   })
 
+  test('finds what is published at the positions after the last one that was taken away', async () => {
+    await using h = await hazard(createOwnDatabase)
+    const retention = retentionOf(h)
+    const { store } = h.worker('worker')
+    const sub = await join(store)
+    for (const stream of ['first', 'second']) {
+      await h.db.pool.query(
+        `insert into outbox_event (stream, event_type, aggregate_type, aggregate_id, payload)
+         values ($1, 'ThingHappened', 'thing', '1', '{}')`,
+        [stream],
+      )
+      await store.settle((await claim(store, sub, 'w', 1)).map((delivery) => settled(delivery, DONE)))
+      expect(await retain({ retention }, { policy: stream }, BATCH)).toMatchObject({ deleted: 1 })
+    }
+  })
+
   test('goes through events that nobody was there for once, and not once for each batch', async () => {
     await using h = await hazard(createOwnDatabase)
     await h.db.pool.query(

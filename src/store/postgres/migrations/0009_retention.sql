@@ -598,22 +598,31 @@ begin
 end
   $commitpost$;
 
--- Notes what a batch in the order of positions has left empty, from the position that was the last one before it.
+-- Notes what a batch in the order of positions has left empty, from the position that was the last one before it to the
+-- last one that it took away: what comes after that may not have been given to anybody yet.
 create function {schema}.outbox_note_cleared(
-    inout run {schema}.outbox_retention_run, passed bigint, batch integer)
+    inout run {schema}.outbox_retention_run, passed bigint, batch integer, taken_to bigint)
   language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off
   as $commitpost$
 declare
   registered bigint := (select x.last_value from {schema}.outbox_registry_xid x);
+  first_position bigint := passed + 1;
 begin
   if run.registered is distinct from registered then
     run.cleared := '{}';
     run.registered := registered;
   end if;
-  -- Where the streams of several policies are mixed there is something left in every batch, and nothing to note.
-  perform 1 from {schema}.outbox_delivery d where d.id > run.last_position - batch and d.id <= run.last_position;
+  -- One stretch with the batch before, which may have ended with positions that nobody had.
+  if upper(run.cleared) between passed - batch + 2 and passed then
+    first_position := upper(run.cleared);
+  end if;
+  -- Where the streams of several policies are mixed there is something left in every batch, and nothing to note. From
+  -- the position before the batch to its first one nobody was found.
+  perform 1 from {schema}.outbox_delivery d where d.id >= first_position and d.id <= passed
+   union all
+  select 1 from {schema}.outbox_delivery d where d.id > run.last_position - batch and d.id <= taken_to;
   if not found and (select count(*) from unnest(run.cleared)) < 1000 then
-    run.cleared := run.cleared + int8multirange(int8range(passed + 1, run.last_position + 1));
+    run.cleared := run.cleared + int8multirange(int8range(first_position, taken_to + 1));
   end if;
 end
   $commitpost$;
@@ -668,6 +677,7 @@ declare
   period record;
   removable uuid[] := '{}';
   passed bigint;
+  taken_to bigint;
   began timestamptz := clock_timestamp();
 begin
   state := 'busy';
@@ -722,6 +732,7 @@ begin
     exit when next.is_over or cardinality(removable) > 0 or clock_timestamp() > began + interval '50 milliseconds';
   end loop;
   if cardinality(removable) > 0 then
+    taken_to := (select max(e.id) from {schema}.outbox_event e where e.event_id = any (removable));
     begin
       perform {schema}.outbox_take_away(run, removable);
     exception when lock_not_available then
@@ -736,7 +747,7 @@ begin
                 'archive', run.settings -> 'archive', 'toPosition', run.last_position), cardinality(removable), note);
     end if;
     if run.stage = 'delivered' then
-      run := {schema}.outbox_note_cleared(run, passed, batch);
+      run := {schema}.outbox_note_cleared(run, passed, batch, taken_to);
     end if;
   end if;
   -- So long that it has no more than its share of the time: what is live has the database to itself for the rest.
@@ -877,7 +888,7 @@ revoke all on function
   {schema}.outbox_keep_copy({schema}.outbox_retention_run, uuid[]),
   {schema}.outbox_next_retained({schema}.outbox_retention_run, integer), {schema}.outbox_id_at(timestamptz),
   {schema}.outbox_after_new(uuid, timestamptz), {schema}.outbox_after_cleared(bigint),
-  {schema}.outbox_note_cleared({schema}.outbox_retention_run, bigint, integer),
+  {schema}.outbox_note_cleared({schema}.outbox_retention_run, bigint, integer, bigint),
   {schema}.outbox_next_candidates({schema}.outbox_retention_run, integer),
   {schema}.outbox_draft_retention(text, jsonb), {schema}.outbox_begin_retention(text, jsonb, integer),
   {schema}.outbox_is_allowed_policy(text, jsonb), {schema}.outbox_begin_retention_by_policy(text, jsonb, integer),

@@ -70,7 +70,7 @@ revoke all on function
   {schema}.outbox_keep_copy({schema}.outbox_retention_run, uuid[]),
   {schema}.outbox_next_retained({schema}.outbox_retention_run, integer), {schema}.outbox_id_at(timestamptz),
   {schema}.outbox_after_new(uuid, timestamptz), {schema}.outbox_after_cleared(bigint),
-  {schema}.outbox_note_cleared({schema}.outbox_retention_run, bigint, integer),
+  {schema}.outbox_note_cleared({schema}.outbox_retention_run, bigint, integer, bigint),
   {schema}.outbox_next_candidates({schema}.outbox_retention_run, integer),
   {schema}.outbox_draft_retention(text, jsonb), {schema}.outbox_begin_retention(text, jsonb, integer),
   {schema}.outbox_is_allowed_policy(text, jsonb), {schema}.outbox_begin_retention_by_policy(text, jsonb, integer),
