@@ -6,6 +6,7 @@ import type pg from 'pg'
 import type { Gauges } from '../src/store/gauge-store.ts'
 import { postgresStore } from '../src/store/postgres/index.ts'
 import { prepareSchema, SCHEMA } from './support/commitpost.ts'
+import { describeMachine } from './support/machine.ts'
 import { print } from './support/progress.ts'
 import { printBars } from './support/report.ts'
 import { type Bar, isMet } from './support/results.ts'
@@ -54,6 +55,7 @@ async function main(): Promise<void> {
     bars: bars.map((bar) => ({ ...bar, figure: Number(bar.figure.toPrecision(4)), met: isMet(bar) })),
     rows: ROWS,
     openOfEachKind: OPEN,
+    machine: describeMachine(),
     postgres: database.version,
     exactCountsMs: Math.round(exact.milliseconds),
   }
@@ -63,6 +65,26 @@ async function main(): Promise<void> {
 /** Written as a long life would leave them, without the triggers that would take an hour for it. */
 async function load(pool: pg.Pool): Promise<void> {
   const client = await pool.connect()
+  try {
+    await client.query('set session_replication_role = replica')
+    await loadDeliveries(client)
+    // A trigger of theirs tells why each is dead.
+    await client.query('set session_replication_role = origin')
+    await client.query(
+      `insert into ${SCHEMA}.outbox_dead_letter (subscription, subscription_id, lane, position, event_id, stream, event_type,
+              schema_version, aggregate_type, aggregate_id, payload, headers, occurred_at, error_code, error_message, retry_count)
+       select 'bench-0', d.subscription_id, 0, e.id, e.event_id, e.stream, e.event_type, 1, e.aggregate_type, e.aggregate_id,
+              e.payload, e.headers, e.occurred_at, 'X', 'x', 4
+         from ${SCHEMA}.outbox_event e join ${SCHEMA}.outbox_delivery d using (event_id) where d.status = 'DEAD'`,
+    )
+  } finally {
+    client.release(true)
+  }
+  await pool.query('vacuum analyze')
+  await pool.query('checkpoint')
+}
+
+async function loadDeliveries(client: pg.PoolClient): Promise<void> {
   const insertDeliveries = (columns: string, expressions: string, where: string): Promise<unknown> =>
     client.query(
       `insert into ${SCHEMA}.outbox_delivery (subscription_id, lane, id, event_id, max_attempts, created_at, ${columns})
@@ -70,7 +92,6 @@ async function load(pool: pg.Pool): Promise<void> {
          from ${SCHEMA}.outbox_event e cross join ${SCHEMA}.outbox_subscription s where ${where}`,
     )
   const kind = (n: number): string => `e.id > ${ROWS - n * OPEN} and e.id <= ${ROWS - (n - 1) * OPEN}`
-  await client.query('set session_replication_role = replica')
   await client.query(
     `insert into ${SCHEMA}.outbox_event (stream, event_type, aggregate_type, aggregate_id, payload)
      select 'bench.order', 'OrderPlaced', 'order', (i % 100000)::text, '{"total": 12.5}'
@@ -81,8 +102,15 @@ async function load(pool: pg.Pool): Promise<void> {
   await insertDeliveries('status, held, next_retry_at, attempt_count', `'PENDING', true, now(), 1`, kind(2))
   await insertDeliveries(
     'status, attempt_count, locked_by, locked_until, lease_token',
-    `'PROCESSING', 1, 'w', now(), e.id`,
+    `'PROCESSING', 1, 'w', now(), e.id / 500 + 1`,
     kind(3),
+  )
+  // What workers have in hand is found by their leases, one for each claim.
+  await client.query(
+    `insert into ${SCHEMA}.outbox_lease (subscription_id, token, worker_id, until, lanes, positions)
+     select d.subscription_id, d.lease_token, 'w', now() + interval '1 hour', array[0], array_agg(d.id)
+       from ${SCHEMA}.outbox_delivery d where d.status = 'PROCESSING'
+      group by d.subscription_id, d.lease_token`,
   )
   await insertDeliveries(
     'status, attempt_count, last_error_code, last_error_message',
@@ -94,16 +122,6 @@ async function load(pool: pg.Pool): Promise<void> {
     `'DONE', 1, now()`,
     `e.id <= ${ROWS - 4 * OPEN}`,
   )
-  await client.query(
-    `insert into ${SCHEMA}.outbox_dead_letter (subscription, subscription_id, lane, position, event_id, stream, event_type,
-            schema_version, aggregate_type, aggregate_id, payload, headers, occurred_at, error_code, error_message, retry_count)
-     select 'bench-0', d.subscription_id, 0, e.id, e.event_id, e.stream, e.event_type, 1, e.aggregate_type, e.aggregate_id,
-            e.payload, e.headers, e.occurred_at, 'X', 'x', 4
-       from ${SCHEMA}.outbox_event e join ${SCHEMA}.outbox_delivery d using (event_id) where d.status = 'DEAD'`,
-  )
-  client.release(true)
-  await pool.query('vacuum analyze')
-  await pool.query('checkpoint')
 }
 
 function collect(pool: pg.Pool): Promise<Timed<Gauges>> {

@@ -1,11 +1,17 @@
 // npm run bench -- verify [--events 1000000] [--subscriptions 1] [--rounds 5]
 // A day of events, all delivered but a few, among as many of the days before and after: how long does it take to prove
 // that none of that day is lost?
+import { mkdir, writeFile } from 'node:fs/promises'
 import { performance } from 'node:perf_hooks'
 import { parseArgs } from 'node:util'
 import { benchOutbox, prepareSchema, SCHEMA } from './support/commitpost.ts'
+import { describeMachine } from './support/machine.ts'
 import { PAYLOAD_SQL } from './support/payload.ts'
+import { print } from './support/progress.ts'
+import { printBars } from './support/report.ts'
+import { type Bar, isMet } from './support/results.ts'
 import { type BenchDatabase, openBenchDatabase } from './support/server.ts'
+import { median } from './support/statistics.ts'
 
 const { values } = parseArgs({
   options: {
@@ -18,6 +24,9 @@ const events = Number(values.events)
 const subscriptions = Number(values.subscriptions)
 const rounds = Number(values.rounds)
 const DAY_MS = 86_400_000
+const FULL = 1_000_000
+const DAYS = [-1, 0, 1]
+const RESULTS = 'bench/results/verify.json'
 const since = new Date('2026-01-02T00:00:00Z')
 const until = new Date(since.getTime() + DAY_MS)
 
@@ -29,10 +38,32 @@ async function main(): Promise<void> {
     `PostgreSQL ${database.version}, Node ${process.version}: ${events} events a day, ${subscriptions} subscriptions`,
   )
   await prepareSchema(database.pool, { count: subscriptions, order: 'none', batchSize: 1, concurrency: 1 })
-  for (const day of [-1, 0, 1]) await loadDay(database, new Date(since.getTime() + day * DAY_MS))
+  for (const day of DAYS) await loadDay(database, new Date(since.getTime() + day * DAY_MS))
   await database.pool.query(`vacuum (analyze) ${SCHEMA}.outbox_event, ${SCHEMA}.outbox_delivery`)
-  await measure(database, 'one day of three', { since, until })
-  await measure(database, 'all three days', {})
+  const day = await measure(database, 'one day of three', { since, until })
+  const all = await measure(database, 'all three days', {})
+  const bars: readonly Bar[] = [
+    { name: 'a day among three, ms (median)', figure: day.milliseconds, bar: 1_000, is: 'under' },
+    {
+      name: 'all three days, ms for each (median)',
+      figure: all.milliseconds / DAYS.length,
+      bar: 1_000,
+      is: 'under',
+    },
+  ]
+  printBars(bars)
+  if (events !== FULL || subscriptions !== 1) return
+  const content = {
+    bars: bars.map((bar) => ({ ...bar, figure: Number(bar.figure.toPrecision(4)), met: isMet(bar) })),
+    eventsOfADay: events,
+    days: DAYS.length,
+    cpuMsOfADay: day.cpuMs,
+    cpuMsOfAllDays: all.cpuMs,
+    machine: describeMachine(),
+    postgres: database.version,
+  }
+  await mkdir('bench/results', { recursive: true })
+  await writeFile(RESULTS, `${JSON.stringify(content, null, 2)}\n`)
 }
 
 /** A day of events as they are a while later. Rows are written once: a table in use is reused, not swollen. */
@@ -59,25 +90,31 @@ async function loadDay({ pool }: BenchDatabase, start: Date): Promise<void> {
   client.release()
 }
 
-async function measure(database: BenchDatabase, what: string, window: object): Promise<void> {
+interface Measured {
+  readonly milliseconds: number
+  /** CPU time of the server; null where it cannot be read. */
+  readonly cpuMs: number | null
+}
+
+/** The medians over all rounds. */
+async function measure(database: BenchDatabase, what: string, window: object): Promise<Measured> {
   const { proof } = benchOutbox(database.pool)
   const took: number[] = []
+  const cpu: number[] = []
   for (let round = 0; round < rounds; round += 1) {
     const cpuBefore = database.cpuMicros()
     const began = performance.now()
     const report = await proof.verify(window)
-    took.push(performance.now() - began)
+    const milliseconds = performance.now() - began
     const cpuAfter = database.cpuMicros()
-    const cpu = cpuBefore === null || cpuAfter === null ? 'unknown' : `${(cpuAfter - cpuBefore) / 1_000} ms`
     if (!report.holds) throw new Error(`It does not hold: ${JSON.stringify(report)}`)
+    took.push(milliseconds)
+    if (cpuBefore !== null && cpuAfter !== null) cpu.push((cpuAfter - cpuBefore) / 1_000)
     const matched = report.subscriptions.map((subscription) => subscription.matched).join(', ')
-    const ms = (took.at(-1) ?? 0).toFixed(0)
-    print(`${what}, round ${round + 1}: ${ms} ms, CPU of the server ${cpu}, matched ${matched}`)
+    print(
+      `${what}, round ${round + 1}: ${milliseconds.toFixed(0)} ms, CPU of the server ${cpu.at(-1) ?? 'unknown'} ms, ` +
+        `matched ${matched}`,
+    )
   }
-  const median = took.toSorted((one, other) => one - other)[Math.floor(rounds / 2)] ?? 0
-  print(`${what}, median: ${median.toFixed(0)} ms`)
-}
-
-function print(line: string): void {
-  process.stdout.write(`${line}\n`)
+  return { milliseconds: median(took), cpuMs: cpu.length === 0 ? null : median(cpu) }
 }

@@ -11,6 +11,7 @@ const LONGEST_ERROR = 500
  */
 export function shownError(letter: UntoldLetter, masking: Masking): string {
   const { eventType: type, payload, errorMessage } = letter
-  const text = masking.text(redact(errorMessage), { type, payload }, 'alert')
+  // Not the other way round: a value that holds a password would not be found again.
+  const text = redact(masking.text(errorMessage, { type, payload }, 'alert'))
   return storableText(text.replaceAll(/\s+/g, ' '), LONGEST_ERROR)
 }

@@ -6,6 +6,7 @@ import {
   refuseProblems,
   unknownOptionProblems,
 } from '../runtime/option-checks.ts'
+import { CUT, describedPart } from '../runtime/text.ts'
 import type { Catalogue } from './catalogue.ts'
 import { SINKS, type Sink } from './definition.ts'
 import { sensitivePaths } from './event-spec.ts'
@@ -50,9 +51,6 @@ export interface Masking {
 
 const NOTHING: readonly string[] = []
 
-/** What stands at the end of a text that was cut: see storableText. */
-const CUT = '…'
-
 /** Masks by what the catalogue calls sensitive and by the rule of each sink; everything, where there is no catalogue. */
 export function createMasking(catalogue: Catalogue | null, rules: SensitiveOptions = {}): Masking {
   refuseProblems('createMasking', [
@@ -79,12 +77,13 @@ export function createMasking(catalogue: Catalogue | null, rules: SensitiveOptio
       const values = paths === null ? leavesOf(payload) : valuesAt(payload, paths)
       const longestFirst = values.toSorted((one, other) => other.length - one.length)
       const shown = longestFirst.reduce((rest, value) => rest.replaceAll(value, MASK), text)
-      return shown.endsWith(CUT) ? withoutCutValue(shown.slice(0, -CUT.length), longestFirst) : shown
+      const [last = '', ...before] = shown.split(CUT).toReversed()
+      return [...before.toReversed().map((part) => withoutCutValue(part, longestFirst)), last].join(CUT)
     },
   }
 }
 
-/** Long errors are cut when they are stored, maybe in the middle of a value: what is left of that is hidden as well. */
+/** Long errors are cut, maybe in the middle of a value: what is left of that at the end of a part is hidden as well. */
 function withoutCutValue(shown: string, values: readonly string[]): string {
   let longest = 0
   for (const value of values) {
@@ -92,7 +91,7 @@ function withoutCutValue(shown: string, values: readonly string[]): string {
     while (length >= SHORTEST && !shown.endsWith(value.slice(0, length))) length -= 1
     if (length >= SHORTEST) longest = Math.max(longest, length)
   }
-  return longest === 0 ? shown + CUT : shown.slice(0, -longest) + MASK + CUT
+  return longest === 0 ? shown : shown.slice(0, -longest) + MASK
 }
 
 /** What is wrong with the rules, each as a sentence. */
@@ -124,7 +123,7 @@ function leavesOf(value: unknown): readonly string[] {
   if (typeof value !== 'string' && typeof value !== 'number') return []
   const text = String(value)
   if (text.length < SHORTEST) return []
-  // As an error has it that quotes the payload as JSON.
+  // As an error has it that quotes the payload as JSON, and as either stands in what is kept of an error.
   const escaped = JSON.stringify(text).slice(1, -1)
-  return escaped === text ? [text] : [text, escaped]
+  return [...new Set([text, escaped, describedPart(text), describedPart(escaped)])]
 }

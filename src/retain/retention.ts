@@ -56,7 +56,10 @@ export interface Retention {
   run(act: RetainAct): Promise<readonly RetentionReport[]>
   /** The newest run of each policy; with a name all of that policy. Newest first. */
   status(policy?: string): Promise<readonly RetentionRun[]>
-  /** Makes the tables of the archives, as the owner of the outbox's tables: workers may not have that right. */
+  /**
+   * Makes the tables of the archives and lets workers carry out the policies, as the owner of the outbox's tables: with
+   * the worker's role they may do neither. To be called again where a policy is to take more, or sooner.
+   */
   prepare(): Promise<void>
 }
 
@@ -93,7 +96,10 @@ export function createRetention({ store, retention, clock, ids }: RetentionParts
       return store.retentionRuns(policy ?? null)
     },
     prepare: async () => {
-      for (const request of chosen(retention, undefined).requests) await prepareFor(store, request, false)
+      for (const request of chosen(retention, undefined).requests) {
+        await prepareFor(store, request, false)
+        await store.allowPolicy(request)
+      }
     },
   }
 }

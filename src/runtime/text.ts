@@ -7,17 +7,29 @@ const MOST_CAUSES = 5
 const MOST_AGGREGATED = 5
 const LONGEST_THROWN_OBJECT = 500
 
+/** What stands where a text was cut. */
+export const CUT = '…'
+
 // C0 and C1 controls but tab and line ends: NUL cannot be stored, the others let text drive a terminal.
 const UNSTORABLE = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]|\p{Surrogate}/gu
 const CREDENTIALS_IN_URL = /(\w:\/\/)[^\s/@:]*:[^\s/@]*@/g
 
 /** Text any of our databases takes: no NUL, no other controls, no lone surrogates, at most `maxLength` long. */
 export function storableText(text: string, maxLength: number = LONGEST_ERROR_TEXT): string {
-  return cut(
-    text.slice(0, maxLength * 2).replace(UNSTORABLE, '\ufffd'),
-    maxLength,
-    text.length > maxLength * 2,
-  )
+  return cut(withoutControls(text.slice(0, maxLength * 2)), maxLength, text.length > maxLength * 2)
+}
+
+/** A part of an error as it stands in the text that describeError makes of it, but for its length. */
+export function describedPart(text: string): string {
+  return withoutControls(withoutCredentials(text))
+}
+
+function withoutControls(text: string): string {
+  return text.replace(UNSTORABLE, '\ufffd')
+}
+
+function withoutCredentials(text: string): string {
+  return text.replace(CREDENTIALS_IN_URL, '$1***@')
 }
 
 function cut(text: string, maxLength: number, alreadyCut: boolean): string {
@@ -25,7 +37,7 @@ function cut(text: string, maxLength: number, alreadyCut: boolean): string {
   const kept = text.slice(0, Math.max(0, maxLength - 1))
   const last = kept.charCodeAt(kept.length - 1)
   const endsInHalfPair = last >= 0xd800 && last <= 0xdbff
-  return `${endsInHalfPair ? kept.slice(0, -1) : kept}…`
+  return `${endsInHalfPair ? kept.slice(0, -1) : kept}${CUT}`
 }
 
 /**
@@ -40,7 +52,7 @@ export function describeError(thrown: unknown, maxLength: number = LONGEST_ERROR
     parts.push(`caused by ${describeOne(cause, seen)}`)
     cause = property(cause, 'cause')
   }
-  return storableText(parts.join('; ').replace(CREDENTIALS_IN_URL, '$1***@'), maxLength)
+  return storableText(withoutCredentials(parts.join('; ')), maxLength)
 }
 
 function describeOne(thrown: unknown, seen: Set<unknown>): string {
@@ -83,7 +95,7 @@ function describePrimitive(value: unknown): string {
 function describeObject(thrown: object): string {
   try {
     const json = JSON.stringify(thrown)
-    if (typeof json === 'string') return `${json.slice(0, LONGEST_THROWN_OBJECT)} was thrown`
+    if (typeof json === 'string') return `${cut(json, LONGEST_THROWN_OBJECT, false)} was thrown`
   } catch {
     // Circular, a BigInt inside, or a getter that throws: its kind is all that can be said.
   }

@@ -76,9 +76,11 @@ export interface RetentionPreview {
 export interface RetentionStore {
   /** Makes the archive unless it is there. @throws INVALID_OPTIONS where a table of that name has another shape. */
   ensureArchive(archive: ArchiveTable): Promise<void>
+  /** Lets workers that do not own the tables carry this policy out. Needs the rights of the owner. */
+  allowPolicy(request: RetentionRequest): Promise<void>
   /**
-   * Begins a run, or finds the one that was not finished. With an hour (UTC): null where one was begun since it last
-   * struck, by the database's clock.
+   * Begins a run, or finds the one that was not finished. With an hour (UTC), as a worker does it: null where one was
+   * begun since it last struck, by the database's clock, or while somebody carries out another policy of that name.
    */
   beginRetention(request: RetentionRequest, hour: number | null): Promise<string | null>
   /** One batch, in one transaction with its record: of that operator, or of the policy where that is null. */

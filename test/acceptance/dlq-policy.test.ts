@@ -20,7 +20,7 @@ async function passTime(bank: Bank): Promise<void> {
   )
 }
 
-test('D8 E12 a policy re-drives chosen errors after a back-off, so many times, under its name, and leaves the rest to a person', async () => {
+test('D8 E12 automatic re-drive (the REST API and the dashboard of D8 are not part of this version): chosen errors after a back-off, so many times, under the name of a policy, the rest left to a person', async () => {
   await using bank = await openBank()
   const ledger = new Ledger()
   ledger.isSick = () => true

@@ -43,6 +43,12 @@ test('U10 what the catalogue hides from alerts is hidden in errors that quote it
   )
 })
 
+test('U10 so is one that holds a password, all of it', () => {
+  const email = 'host=inner.example password=s3cret'
+  const quoting = { ...letter(`cannot log in with ${email}`), payload: { email } }
+  expect(shownError(quoting, masking)).toBe('cannot log in with ***')
+})
+
 test('U10 an outbox that keeps them shows them', () => {
   const kept = createMasking(catalogue, { alert: 'keep' })
   expect(shownError(letter('no mailbox lee@example.com'), kept)).toBe('no mailbox lee@example.com')

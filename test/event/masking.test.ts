@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { defineEvents } from '../../src/event/define-events.ts'
 import { createMasking } from '../../src/event/masking.ts'
+import { describeError } from '../../src/runtime/text.ts'
 
 const events = defineEvents({
   MemberJoined: { stream: 'member', aggregate: 'member', sensitive: ['name', 'cards.number'] },
@@ -21,6 +22,31 @@ test('U10 a value that is part of another leaves nothing of it', () => {
   expect(masking.text('card kim-4111 of kim', { type: 'MemberJoined', payload }, 'log')).toBe(
     'card *** of ***',
   )
+})
+
+test.each([
+  ['a URL with a password', 'https://kim:s3cret@hooks.example.com/T0/B1', ['s3cret', 'hooks', 'T0']],
+  ['controls', 'first\u0007second\u0085third', ['first', 'second', 'third']],
+  ['half a character', 'first\ud83dsecond', ['first', 'second']],
+])(
+  'U10 a hidden value is hidden where the error that quotes it had to be changed to be stored: %s',
+  (_, name, parts) => {
+    const event = { type: 'MemberJoined', payload: { name } }
+    for (const thrown of [new Error(`cannot reach ${name} now`), { refused: name }]) {
+      const shown = masking.text(describeError(thrown), event, 'log')
+      expect(shown).toContain('***')
+      for (const part of parts) expect(shown).not.toContain(part)
+    }
+  },
+)
+
+test('U10 nothing is left of a hidden value in whose middle a long text was cut', () => {
+  const number = '4111-2222-3333-4444'
+  const event = { type: 'MemberJoined', payload: { cards: [{ number }] } }
+  for (let filler = 440; filler < 510; filler += 1) {
+    const shown = masking.text(describeError({ filler: 'x'.repeat(filler), number }), event, 'log')
+    expect(shown).not.toContain('4111')
+  }
 })
 
 test('what is masked is a copy', () => {

@@ -2,8 +2,9 @@ import { describe, expect, test } from 'vitest'
 import { postgresStore } from '../../src/store/postgres/postgres-store.ts'
 import type { RetentionStore } from '../../src/store/retention-store.ts'
 import { claim, DONE, dead, definitionOf, join, settled, untilActive } from '../store/contract/helpers.ts'
-import { column, insertEvent, one } from '../store/postgres/fixtures.ts'
+import { column, insertEvent, one, refusal } from '../store/postgres/fixtures.ts'
 import { PACE, policyOf, retain } from '../store/postgres/retention-fixtures.ts'
+import { uuidV7At } from '../support/install-tables.ts'
 import { eventually } from '../support/program.ts'
 import { type Hazard, hazard, replaceFunction } from './support.ts'
 
@@ -101,6 +102,29 @@ async function retainTogether(h: Hazard): Promise<readonly number[]> {
     }),
   )
 }
+
+describe('an archived event, after the clock of the database was set back by most of a day', () => {
+  const setBack = (h: Hazard): Promise<void> =>
+    replaceFunction(h, 'outbox_may_be_archived', (definition) =>
+      definition.replace(
+        'pg_catalog.clock_timestamp()',
+        `(pg_catalog.clock_timestamp() operator(pg_catalog.-) '23 hours'::pg_catalog.interval)`,
+      ),
+    )
+  const archiving = (h: Hazard) => ({ archive: { schema: h.db.schema, table: 'kept_events' } })
+
+  test.each([3, 26])('cannot be published again: of %i hours before', async (hours) => {
+    await using h = await hazard()
+    const { store } = h.worker('worker')
+    const sub = await join(store)
+    const eventId = uuidV7At(Date.now() - hours * 3_600_000)
+    await insertEvent(h.db.pool, { eventId })
+    await store.settle((await claim(store, sub, 'w', 1)).map((delivery) => settled(delivery, DONE)))
+    await retain({ retention: retentionOf(h) }, archiving(h))
+    await setBack(h)
+    expect(await refusal(insertEvent(h.db.pool, { eventId }))).toBe('23505')
+  })
+})
 
 test('several who carry out one run at once take each event away once', async () => {
   await using h = await hazard()

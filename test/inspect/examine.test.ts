@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { findingsKo } from '../../src/cli/messages/findings-ko.ts'
 import { reasonsKo } from '../../src/cli/messages/reasons-ko.ts'
 import { examine } from '../../src/inspect/examine.ts'
+import type { FindingCode, FindingFacts, JudgedFinding } from '../../src/inspect/finding.ts'
 import { findingText, findingTexts } from '../../src/inspect/finding-texts.ts'
 import { queryWithoutValues } from '../../src/inspect/query-text.ts'
 import { reasonTexts, sentenceOf } from '../../src/inspect/reason-texts.ts'
@@ -82,6 +83,62 @@ describe('the judgement of the doctor', () => {
       advice: 'Let it end its transaction, or end it: select pg_terminate_backend(1)',
     })
     expect(findingText(finding, findingsKo, plainWording).message).toContain('프로세스 1 "s"')
+  })
+})
+
+/** One of each that calls for somebody, as the tables and the server may give it. */
+const CALLS: { readonly [Code in FindingCode]?: FindingFacts[Code] } = {
+  SCHEMA_NOT_CURRENT: { state: 'behind', found: 3, needed: 8 },
+  SCHEMA_CHANGED: { steps: ['0001_core'] },
+  OBJECT_BROKEN: { kind: 'index', name: 'outbox_event_xid', problem: 'missing' },
+  RIGHT_SURPLUS: { role: 'public', right: 'SELECT', object: 'outbox_event' },
+  TABLES_UNREADABLE: { tables: ['outbox_event'] },
+  DEAD_TUPLES: { table: 'outbox_delivery', deadTuples: 5, liveTuples: 1, lastVacuum: null },
+  BLOAT: { table: 'outbox_delivery', bytes: 5, wastedBytes: 4 },
+  AUTOVACUUM_OFF: { table: 'outbox_delivery' },
+  PARTITIONS_SHORT: { madeUntil: at, daysAhead: 0 },
+  PARTITIONING_UNFINISHED: { madeUntil: at, daysAhead: 1 },
+  XMIN_HELD: { kind: 'slot', name: 's', pid: null, query: null, seconds: null, transactions: 1 },
+  SESSIONS_HIDDEN: {},
+  NOT_DURABLE: { setting: 'fsync', value: 'off' },
+  CLOCK_SKEW: { skewMs: 5_000 },
+  LEASES_LAPSED: { subscription: 'mailer', count: 1, seconds: 90 },
+  PAUSED: { subscription: 'mailer', by: 'kim', at },
+  TYPES_UNKNOWN: { types: [{ stream: 's', eventType: 'T', count: 1 }] },
+  NO_WORKER: { subscription: 'mailer', hasPending: true },
+}
+const FINE: readonly FindingCode[] = [
+  'SCHEMA_CURRENT',
+  'OBJECTS_SOUND',
+  'RIGHTS_SOUND',
+  'TABLES_LEAN',
+  'PARTITIONS_AHEAD',
+  'XMIN_FREE',
+  'DURABLE',
+  'CLOCKS_AGREE',
+  'LEASES_SOUND',
+  'NONE_PAUSED',
+  'TYPES_KNOWN',
+  'TYPES_NOT_COMPARED',
+  'ALL_SERVED',
+]
+
+describe('the advice of the doctor', () => {
+  test('is there for every finding that calls for somebody', () => {
+    expect(Object.keys(findingTexts).toSorted()).toEqual([...Object.keys(CALLS), ...FINE].toSorted())
+    expect(Object.keys(findingsKo).toSorted()).toEqual(Object.keys(findingTexts).toSorted())
+  })
+
+  test.each(Object.entries(CALLS))('of %s is given in English and in Korean', (code, given) => {
+    const finding = { check: 'schema', severity: 'problem', code, facts: given } as JudgedFinding
+    const english = findingText(finding, findingTexts, plainWording)
+    const korean = findingText(finding, findingsKo, plainWording)
+    expect(english.message).toMatch(/[a-z]/)
+    expect(english.advice).toMatch(/[a-z]{3}/)
+    expect(korean.message).toMatch(/[가-힣]/)
+    expect(korean.advice).toMatch(/[가-힣]/)
+    expect(`${english.message} ${english.advice}`).not.toMatch(/[가-힣]|undefined|null/)
+    expect(`${korean.message} ${korean.advice}`).not.toMatch(/undefined|null/)
   })
 })
 

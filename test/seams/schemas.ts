@@ -13,6 +13,7 @@ const EMPTIED = [
   'outbox_inbox',
   'outbox_archive',
   'outbox_retention_run',
+  'outbox_retention_policy',
   'effect',
 ]
 

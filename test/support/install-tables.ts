@@ -13,8 +13,8 @@ export async function installTables(pool: pg.Pool, schema: string): Promise<void
   if (isPartitioned) await partitionTables(pool, { schema })
 }
 
-// No event is archived whose id says that it is younger than two hours.
-const OLD_MS = 3 * 3_600_000
+// No event is archived whose id says that it is younger than a day and an hour.
+const OLD_MS = 26 * 3_600_000
 
 /** An id of the kind that the layout takes: any UUID, or one that says its time, and is old enough for an archive. */
 export function eventIdForLayout(): string {

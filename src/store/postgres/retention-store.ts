@@ -7,6 +7,7 @@ import type {
   RetentionStep,
   RetentionStore,
 } from '../retention-store.ts'
+import { allowPolicy } from './allow-policy.ts'
 import { beginRetention } from './begin-retention.ts'
 import type { PgPool } from './client.ts'
 import { ensureArchive } from './ensure-archive.ts'
@@ -28,6 +29,10 @@ export class PostgresRetentionStore implements RetentionStore {
 
   ensureArchive(archive: ArchiveTable): Promise<void> {
     return this.#ask('retention.archive', () => ensureArchive(this.#pool, this.#schema, archive))
+  }
+
+  allowPolicy(request: RetentionRequest): Promise<void> {
+    return this.#ask('retention.prepare', () => allowPolicy(this.#pool, this.#schema, request))
   }
 
   beginRetention(request: RetentionRequest, hour: number | null): Promise<string | null> {

@@ -2,8 +2,16 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { quoteSchema } from '../../../src/store/postgres/identifiers.ts'
 import { fillIn, readMigrations } from '../../../src/store/postgres/migration-files.ts'
 import { createTestDatabase } from '../../support/database.ts'
+import { dead, join } from '../contract/helpers.ts'
 import { column, inRolledBack, inTransaction, one, refusal } from './fixtures.ts'
-import { createProofDatabase, type ProofDatabase, proofOn, sabotage } from './proof-fixtures.ts'
+import {
+  createProofDatabase,
+  type ProofDatabase,
+  proofOn,
+  publish,
+  sabotage,
+  settle,
+} from './proof-fixtures.ts'
 
 /** The step that makes the log a chain. */
 const CHAINED = 7
@@ -31,6 +39,32 @@ async function log(): Promise<void> {
 
 const entryOf = (operator: string): Promise<string> =>
   one(db.pool, 'select entry::text from outbox_operator_log where operator = $1', [operator])
+
+describe('an act with psql', () => {
+  test.each([
+    ['a note of 1 MB', `'kim', repeat('x', 1048576)`, /note.*at most 2000 characters/],
+    ['a name of 1 MB', `repeat('x', 1048576)`, /name.*at most 200 characters/],
+  ])('D3 with %s is refused, and changes nothing', async (_, given, says) => {
+    const sub = await join(db.worker)
+    await publish(db, 1)
+    await settle(db, sub, 1, dead)
+    for (const name of ['outbox_retry', 'outbox_resolve']) {
+      const acting = db.pool.query(`select ${name}(id, ${given}) from outbox_dead_letter`)
+      await expect(acting).rejects.toMatchObject({ code: '22023', message: expect.stringMatching(says) })
+    }
+    expect(await column(db.pool, 'select resolved from outbox_dead_letter')).toEqual([false])
+    expect(await column(db.pool, 'select status from outbox_delivery')).toEqual(['DEAD'])
+    expect(await column(db.pool, 'select 1 from outbox_operator_log')).toEqual([])
+  })
+
+  test('D3 with a note as long as may be is recorded, of an amended event too', async () => {
+    const sub = await join(db.worker)
+    await publish(db, 1)
+    await settle(db, sub, 1, dead)
+    await db.pool.query(`select outbox_amend(id, '{}', 'kim', repeat('x', 2000)) from outbox_dead_letter`)
+    expect(await one(db.pool, 'select length(note) > 2000 from outbox_operator_log')).toBe(true)
+  })
+})
 
 describe('L11 the chain of the operator log', () => {
   test('holds from its first entry to its last, and tells the hash to be kept elsewhere', async () => {

@@ -4,7 +4,13 @@ import { eventIdForLayout } from '../../support/install-tables.ts'
 import { claimLanes, DONE, dead, join, retryLater, settled, takeLanes } from '../contract/helpers.ts'
 import { column, insertEvent, one } from './fixtures.ts'
 import { publish, sabotage, settle } from './proof-fixtures.ts'
-import { createRetentionDatabase, policyOf, type RetentionDatabase, retain } from './retention-fixtures.ts'
+import {
+  createRetentionDatabase,
+  PACE,
+  policyOf,
+  type RetentionDatabase,
+  retain,
+} from './retention-fixtures.ts'
 
 let db: RetentionDatabase
 
@@ -210,6 +216,28 @@ describe('a run', () => {
     expect(await db.retention.retentionRuns('all')).toMatchObject([
       { id: next, finishedAt: null },
       { id, superseded: true },
+    ])
+  })
+
+  test('is left to whoever carries it out, by a worker whose policy of that name says something else', async () => {
+    const sub = await join(db.worker)
+    await publish(db, 3)
+    await settle(db, sub, 3)
+    const hour = new Date().getUTCHours()
+    const other = policyOf({ keepSeconds: 60 })
+    const id = (await db.retention.beginRetention(policyOf(), hour)) as string
+    expect(await db.retention.beginRetention(other, hour)).toBeNull()
+    await db.retention.stepRetention(id, 'one', { ...PACE, batchSize: 1 }, null)
+    expect(await db.retention.beginRetention(other, hour)).toBeNull()
+    expect(await db.retention.beginRetention(policyOf(), hour)).toBe(id)
+    // It is gone, and so is its deployment: the other begins anew.
+    await db.pool.query(
+      `update outbox_retention_run set held_until = now(), updated_at = now() - interval '1 minute'`,
+    )
+    expect(await db.retention.beginRetention(other, hour)).not.toBeNull()
+    expect(await db.retention.retentionRuns('all')).toMatchObject([
+      { superseded: false },
+      { superseded: true },
     ])
   })
 

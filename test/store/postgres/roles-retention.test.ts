@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { postgresStore } from '../../../src/store/postgres/postgres-store.ts'
-import type { RetentionStore } from '../../../src/store/retention-store.ts'
+import type { RetentionRequest, RetentionStore } from '../../../src/store/retention-store.ts'
 import { column, insertEvent, one, refusal, subscribe } from './fixtures.ts'
 import { PACE, policyOf, retain } from './retention-fixtures.ts'
 import { createRolesDatabase, type Job, type RolesDatabase } from './role-fixtures.ts'
@@ -37,11 +37,44 @@ test('a worker carries policies out, into archives that the owner made, and says
   await expect(as('worker').ensureArchive(archive())).rejects.toThrow(/permission denied/)
   await store.retention.ensureArchive(archive())
   await as('worker').ensureArchive(archive())
+  await store.retention.allowPolicy(policyOf({ archive: archive() }))
   const id = (await as('worker').beginRetention(policyOf({ archive: archive() }), 3)) as string
   expect(await as('worker').stepRetention(id, 'w', PACE, null)).toMatchObject({ archived: 1 })
   expect(await column(db.pool, 'select operator from outbox_operator_log')).toEqual(['policy:all'])
   const byHand = as('worker').stepRetention(id, 'w', PACE, { operator: 'kim', note: null })
   await expect(byHand).rejects.toThrow(/permission denied/)
+})
+
+test('a worker lets nothing go that the owner has not allowed: not sooner, of no other stream, and no other way', async () => {
+  await doneEvent()
+  const owner = postgresStore({ pool: db.pool, schema: db.schema }).retention
+  const week = { keepSeconds: 604_800, stream: 'shop.*', before: ['shop.audit'] }
+  const begin = (overrides: Partial<RetentionRequest>): Promise<string | null> =>
+    as('worker').beginRetention(policyOf({ ...week, ...overrides }), 3)
+  await expect(begin({})).rejects.toThrow(/"all" was not allowed.*retention\.prepare\(\)/s)
+  await owner.allowPolicy(policyOf({ ...week, requireExport: true }))
+  await owner.ensureArchive(archive())
+  const refused: readonly Partial<RetentionRequest>[] = [
+    { requireExport: true, keepSeconds: 604_799 },
+    { requireExport: true, stream: '*' },
+    { requireExport: true, before: [] },
+    { requireExport: true, archive: archive() },
+    { requireExport: true, policy: 'other' },
+    { requireExport: false },
+  ]
+  for (const overrides of refused) await expect(begin(overrides)).rejects.toThrow(/was not allowed/)
+  await expect(as('worker').beginRetention(policyOf(), null)).rejects.toThrow(/permission denied/)
+  await expect(as('worker').allowPolicy(policyOf())).rejects.toThrow(/permission denied/)
+  expect(await owner.retentionRuns(null)).toEqual([])
+  // Longer, or with more left to others, is less than what it may.
+  const later = { requireExport: true, keepSeconds: 604_801, before: ['shop.audit', 'shop.more'] }
+  expect(await begin(later)).not.toBeNull()
+})
+
+test('whoever owns the tables has to ask nobody', async () => {
+  await doneEvent()
+  const owner = postgresStore({ pool: db.pool, schema: db.schema }).retention
+  expect(await owner.beginRetention(policyOf(), 3)).not.toBeNull()
 })
 
 test('an operator carries them out by hand, a viewer looks, and a publisher does neither', async () => {

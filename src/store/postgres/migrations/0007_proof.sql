@@ -105,6 +105,15 @@ create function {schema}.outbox_chain() returns trigger
 declare
   head {schema}.outbox_operator_log_head;
 begin
+  -- A remark, not a document: it is kept for ever, and shown in lists. What an amendment adds to it has room beside.
+  if length(new.note) > 2100 then
+    raise exception 'a note must be at most 2000 characters long, but is %', length(new.note) using errcode = '22023',
+      hint = 'Nothing was changed.';
+  end if;
+  if length(new.operator) > 200 then
+    raise exception 'an operator''s name must be at most 200 characters long, but is %', length(new.operator)
+      using errcode = '22023', hint = 'Nothing was changed.';
+  end if;
   select * into strict head from {schema}.outbox_operator_log_head for update;
   new.entry := head.entries + 1;
   new.previous_hash := head.hash;

@@ -29,7 +29,8 @@ create index outbox_archived_written on {schema}.outbox_archived using brin (cre
 create trigger outbox_archived_immutable before delete or truncate on {schema}.outbox_archived
   for each statement execute function {schema}.outbox_refuse_change();
 
--- An id in the form of UUID version 7 that is not older than an hour cannot be in an archive: see outbox_next_retained.
+-- An id in the form of UUID version 7 that is not older than an hour cannot be in an archive: see outbox_next_retained,
+-- which leaves a day more, for clocks that are set back.
 -- Not written out in the WHEN clause below, whose text the server reads anew for every statement: this takes a fifth of
 -- that. Whoever publishes calls it, with whatever search path: a setting of its own would cost more than all of it.
 create function {schema}.outbox_may_be_archived(event_id uuid) returns boolean
@@ -143,6 +144,10 @@ create table {schema}.outbox_retention_run (
   -- Left where they are: no verified export has them; the catalogue does not say what of them is to be masked.
   awaiting_export bigint      not null default 0,
   unknown_type    bigint      not null default 0,
+  -- The positions of whole batches that it took away: nothing has to be looked for there. And who had registered last
+  -- then, for a newcomer may want what stood there without a delivery.
+  cleared         int8multirange not null default '{}',
+  registered      bigint,
   holder          text,
   held_until      timestamptz not null default '-infinity',
   next_at         timestamptz not null default '-infinity',
@@ -155,6 +160,14 @@ create table {schema}.outbox_retention_run (
 -- One at a time.
 create unique index outbox_retention_run_open on {schema}.outbox_retention_run (policy) where finished_at is null;
 create index outbox_retention_run_started on {schema}.outbox_retention_run (policy, started_at);
+
+-- What workers may do in the name of a policy: the owner of the tables says so. The role of a worker settles deliveries,
+-- and whoever has it should not be able to say as well how soon all that is settled is gone.
+create table {schema}.outbox_retention_policy (
+  policy     text        primary key,
+  settings   jsonb       not null,
+  allowed_at timestamptz not null default clock_timestamp()
+);
 
 -- == what may go ==================================================================================
 
@@ -321,6 +334,20 @@ create function {schema}.outbox_after_new(last_event uuid, cutoff timestamptz) r
                 else last_event end
   $commitpost$;
 
+-- Where to go on after a position: past what this run or another has taken away lately. Until the rows that are gone have
+-- been vacuumed, to find the next one among them takes as long as to read them all. After half a day it is looked there
+-- again, for what was being published all the while.
+create function {schema}.outbox_after_cleared(passed bigint) returns bigint
+  language sql stable set search_path = pg_catalog, pg_temp
+  as $commitpost$
+    select coalesce(max(upper(c.stretch) - 1), passed)
+      from {schema}.outbox_retention_run r cross join lateral unnest(r.cleared) as c(stretch)
+     where r.id > (select max(n.id) - 100 from {schema}.outbox_retention_run n)
+       and r.updated_at > clock_timestamp() - interval '12 hours'
+       and r.registered = (select x.last_value from {schema}.outbox_registry_xid x)
+       and c.stretch @> passed + 1
+  $commitpost$;
+
 -- The next events to look at, and where the run is after them; null where there are no more.
 create function {schema}.outbox_next_candidates(
     inout run {schema}.outbox_retention_run, batch integer, out candidates uuid[])
@@ -332,6 +359,7 @@ declare
   page uuid[];
 begin
   if run.stage = 'delivered' then
+    run.last_position := {schema}.outbox_after_cleared(run.last_position);
     select min(d.id) into first_position from {schema}.outbox_delivery d where d.id > run.last_position;
     if first_position is not null then
       run.last_position := first_position + batch - 1;
@@ -356,7 +384,7 @@ begin
   if run.stage = 'unmatched' then
     page := array(
       select u.event_id from {schema}.outbox_unmatched u
-       where run.last_event is null or u.event_id > run.last_event
+       where u.event_id > coalesce(run.last_event, '00000000-0000-0000-0000-000000000000')
        order by u.event_id limit batch);
     if cardinality(page) > 0 then
       run.last_event := {schema}.outbox_after_new(page[cardinality(page)], run.cutoff);
@@ -375,8 +403,9 @@ begin
       run.last_event := 'ffffffff-ffff-ffff-ffff-ffffffffffff';
     end if;
   end if;
+  -- An index is read from some id on, not from its beginning up to where that id is found.
   candidates := array(select e.event_id from {schema}.outbox_event e
-                       where run.last_event is null or e.event_id > run.last_event
+                       where e.event_id > coalesce(run.last_event, '00000000-0000-0000-0000-000000000000')
                        order by e.event_id limit batch);
   run.last_event := {schema}.outbox_after_new(candidates[cardinality(candidates)], run.cutoff);
   candidates := nullif(candidates, '{}');
@@ -392,7 +421,7 @@ create function {schema}.outbox_next_retained(
 declare
   next record;
   wanted uuid[];
-  new_from uuid := {schema}.outbox_id_at(clock_timestamp() - interval '2 hours');
+  new_from uuid := {schema}.outbox_id_at(clock_timestamp() - interval '25 hours');
   awaiting bigint[];
   unknown bigint[];
   too_new bigint[];
@@ -455,6 +484,7 @@ begin
   run.archived := 0;
   run.awaiting_export := 0;
   run.unknown_type := 0;
+  run.cleared := '{}';
   if settings -> 'archive' <> 'null' then
     -- 0 is none: to know what would go, nobody has to make it first.
     run.archive_id := coalesce((
@@ -487,6 +517,11 @@ begin
     if known.settings = draft.settings then
       return known.id;
     end if;
+    -- Two deployments that do not agree would begin anew for ever, each in the place of the other. A person may.
+    if hour is not null
+       and greatest(known.held_until, known.updated_at + interval '30 seconds') > clock_timestamp() then
+      return null;
+    end if;
     update {schema}.outbox_retention_run r
        set finished_at = clock_timestamp(), superseded = true, updated_at = clock_timestamp() where r.id = known.id;
   elsif hour is not null then
@@ -502,6 +537,36 @@ begin
   insert into {schema}.outbox_retention_run (policy, stream, settings, cutoff, archive_id)
     values (draft.policy, draft.stream, draft.settings, draft.cutoff, draft.archive_id) returning * into known;
   return known.id;
+end
+  $commitpost$;
+
+-- Whether somebody who does not own the tables may begin a run like this: no sooner, of no other events and in no other
+-- way than the owner has said. What is masked is the catalogue's, which grows with every deployment.
+create function {schema}.outbox_is_allowed_policy(asked text, wanted jsonb) returns boolean
+  language sql stable set search_path = pg_catalog, pg_temp
+  as $commitpost$
+    select exists (
+      select 1 from {schema}.outbox_retention_policy p
+       where p.policy = asked
+         and p.settings ->> 'streamLike' = wanted ->> 'streamLike'
+         and p.settings -> 'streamUnlike' <@ (wanted -> 'streamUnlike')
+         and (wanted ->> 'keepSeconds')::float8 >= (p.settings ->> 'keepSeconds')::float8
+         and p.settings -> 'archive' = wanted -> 'archive'
+         and ((wanted ->> 'requireExport')::boolean or not (p.settings ->> 'requireExport')::boolean))
+  $commitpost$;
+
+-- By a worker.
+create function {schema}.outbox_begin_retention_by_policy(policy text, settings jsonb, hour integer) returns bigint
+  language plpgsql security definer set search_path = pg_catalog, pg_temp
+  as $commitpost$
+declare
+  owner oid := (select c.relowner from pg_class c where c.oid = to_regclass({schema:literal} || '.outbox_event'));
+begin
+  if not pg_has_role(session_user, owner, 'member') and not {schema}.outbox_is_allowed_policy(policy, settings) then
+    raise exception 'the retention policy "%" was not allowed as it is: call outbox.retention.prepare() with it, as the owner of the tables',
+      policy using errcode = '55000', hint = 'Nothing was removed.';
+  end if;
+  return {schema}.outbox_begin_retention(policy, settings, hour);
 end
   $commitpost$;
 
@@ -530,6 +595,35 @@ begin
    where (h.id, h.subscription_id) not in (select t.id, t.subscription_id from taken t);
   return array(select e.event_id from {schema}.outbox_event e
                 where e.event_id = any (free) and e.id <> all (locked) order by e.id);
+end
+  $commitpost$;
+
+-- Notes what a batch in the order of positions has left empty, from the position that was the last one before it to the
+-- last one that it took away: what comes after that may not have been given to anybody yet.
+create function {schema}.outbox_note_cleared(
+    inout run {schema}.outbox_retention_run, passed bigint, batch integer, taken_to bigint)
+  language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off
+  as $commitpost$
+declare
+  registered bigint := (select x.last_value from {schema}.outbox_registry_xid x);
+  first_position bigint := passed + 1;
+begin
+  if run.registered is distinct from registered then
+    run.cleared := '{}';
+    run.registered := registered;
+  end if;
+  -- One stretch with the batch before, which may have ended with positions that nobody had.
+  if upper(run.cleared) between passed - batch + 2 and passed then
+    first_position := upper(run.cleared);
+  end if;
+  -- Where the streams of several policies are mixed there is something left in every batch, and nothing to note. From
+  -- the position before the batch to its first one nobody was found.
+  perform 1 from {schema}.outbox_delivery d where d.id >= first_position and d.id <= passed
+   union all
+  select 1 from {schema}.outbox_delivery d where d.id > run.last_position - batch and d.id <= taken_to;
+  if not found and (select count(*) from unnest(run.cleared)) < 1000 then
+    run.cleared := run.cleared + int8multirange(int8range(first_position, taken_to + 1));
+  end if;
 end
   $commitpost$;
 
@@ -582,6 +676,8 @@ declare
   next record;
   period record;
   removable uuid[] := '{}';
+  passed bigint;
+  taken_to bigint;
   began timestamptz := clock_timestamp();
 begin
   state := 'busy';
@@ -629,12 +725,14 @@ begin
   end if;
   -- What may not go is passed over quickly, many batches of it at a time.
   loop
+    passed := run.last_position;
     select * into next from {schema}.outbox_next_retained(run, batch);
     run := next.run;
     removable := next.removable;
     exit when next.is_over or cardinality(removable) > 0 or clock_timestamp() > began + interval '50 milliseconds';
   end loop;
   if cardinality(removable) > 0 then
+    taken_to := (select max(e.id) from {schema}.outbox_event e where e.event_id = any (removable));
     begin
       perform {schema}.outbox_take_away(run, removable);
     exception when lock_not_available then
@@ -648,6 +746,9 @@ begin
         values (operator, 'retain', jsonb_build_object('run', run.id, 'policy', run.policy, 'stream', run.stream,
                 'archive', run.settings -> 'archive', 'toPosition', run.last_position), cardinality(removable), note);
     end if;
+    if run.stage = 'delivered' then
+      run := {schema}.outbox_note_cleared(run, passed, batch, taken_to);
+    end if;
   end if;
   -- So long that it has no more than its share of the time: what is live has the database to itself for the rest.
   wait_ms := greatest(pause_ms, ceil(1000 * extract(epoch from clock_timestamp() - began) * (1 / share - 1)));
@@ -655,6 +756,7 @@ begin
      set stage = run.stage, last_position = run.last_position, last_event = run.last_event,
          deleted = r.deleted + outbox_step_retention.deleted, archived = r.archived + outbox_step_retention.archived,
          awaiting_export = run.awaiting_export, unknown_type = run.unknown_type,
+         cleared = run.cleared, registered = run.registered,
          holder = stepper, updated_at = clock_timestamp(),
          next_at = clock_timestamp() + wait_ms * interval '1 millisecond',
          held_until = clock_timestamp() + (wait_ms + 30000) * interval '1 millisecond',
@@ -785,9 +887,11 @@ revoke all on function
   {schema}.outbox_try_lock_registry(), {schema}.outbox_removable(uuid[], timestamptz), {schema}.outbox_remove(uuid[]),
   {schema}.outbox_keep_copy({schema}.outbox_retention_run, uuid[]),
   {schema}.outbox_next_retained({schema}.outbox_retention_run, integer), {schema}.outbox_id_at(timestamptz),
-  {schema}.outbox_after_new(uuid, timestamptz),
+  {schema}.outbox_after_new(uuid, timestamptz), {schema}.outbox_after_cleared(bigint),
+  {schema}.outbox_note_cleared({schema}.outbox_retention_run, bigint, integer, bigint),
   {schema}.outbox_next_candidates({schema}.outbox_retention_run, integer),
   {schema}.outbox_draft_retention(text, jsonb), {schema}.outbox_begin_retention(text, jsonb, integer),
+  {schema}.outbox_is_allowed_policy(text, jsonb), {schema}.outbox_begin_retention_by_policy(text, jsonb, integer),
   {schema}.outbox_unlocked(uuid[]), {schema}.outbox_take_away({schema}.outbox_retention_run, uuid[]),
   {schema}.outbox_retention_waits({schema}.outbox_retention_run, text),
   {schema}.outbox_step_retention(bigint, text, text, text, integer, integer, double precision),

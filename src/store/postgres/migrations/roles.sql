@@ -27,8 +27,8 @@ revoke all on
   {schema}.outbox_redrive_item, {schema}.outbox_migration, {schema}.outbox_alarm, {schema}.outbox_monitor,
   {schema}.outbox_scope, {schema}.outbox_operator_log_head, {schema}.outbox_stand_in, {schema}.outbox_lease,
   {schema}.outbox_in_hand, {schema}.outbox_export, {schema}.outbox_export_head, {schema}.outbox_archive,
-  {schema}.outbox_archived, {schema}.outbox_retention_run, {schema}.outbox_partitioning, {schema}.outbox_period,
-  {schema}.outbox_period_survey, {schema}.outbox_stream
+  {schema}.outbox_archived, {schema}.outbox_retention_run, {schema}.outbox_retention_policy,
+  {schema}.outbox_partitioning, {schema}.outbox_period, {schema}.outbox_period_survey, {schema}.outbox_stream
   from public, {publisher}, {worker}, {operator}, {viewer};
 revoke all on sequence
   {schema}.outbox_event_id_seq, {schema}.outbox_registry_xid, {schema}.outbox_lease_token
@@ -69,9 +69,11 @@ revoke all on function
   {schema}.outbox_try_lock_registry(), {schema}.outbox_removable(uuid[], timestamptz), {schema}.outbox_remove(uuid[]),
   {schema}.outbox_keep_copy({schema}.outbox_retention_run, uuid[]),
   {schema}.outbox_next_retained({schema}.outbox_retention_run, integer), {schema}.outbox_id_at(timestamptz),
-  {schema}.outbox_after_new(uuid, timestamptz),
+  {schema}.outbox_after_new(uuid, timestamptz), {schema}.outbox_after_cleared(bigint),
+  {schema}.outbox_note_cleared({schema}.outbox_retention_run, bigint, integer, bigint),
   {schema}.outbox_next_candidates({schema}.outbox_retention_run, integer),
   {schema}.outbox_draft_retention(text, jsonb), {schema}.outbox_begin_retention(text, jsonb, integer),
+  {schema}.outbox_is_allowed_policy(text, jsonb), {schema}.outbox_begin_retention_by_policy(text, jsonb, integer),
   {schema}.outbox_unlocked(uuid[]), {schema}.outbox_take_away({schema}.outbox_retention_run, uuid[]),
   {schema}.outbox_retention_waits({schema}.outbox_retention_run, text),
   {schema}.outbox_step_retention(bigint, text, text, text, integer, integer, double precision),
@@ -159,10 +161,11 @@ grant execute on function
   {schema}.outbox_redrive_by_policy(integer, text, text[], text[], double precision, double precision, integer)
   to {worker};
 
--- Nor here: what it removes is done with, by the rules of the functions, and is recorded as the act of a policy.
+-- Nor here: what it removes is done with, by the rules of the functions, goes by a policy that the owner has allowed, and
+-- is recorded as the act of that policy.
 grant select on {schema}.outbox_archive, {schema}.outbox_retention_run to {worker};
 grant execute on function
-  {schema}.outbox_begin_retention(text, jsonb, integer),
+  {schema}.outbox_begin_retention_by_policy(text, jsonb, integer),
   {schema}.outbox_retain_by_policy(bigint, text, integer, integer, double precision)
   to {worker};
 
@@ -178,8 +181,8 @@ grant select on
   {schema}.outbox_redrive_item, {schema}.outbox_migration, {schema}.outbox_alarm, {schema}.outbox_monitor,
   {schema}.outbox_scope, {schema}.outbox_operator_log_head, {schema}.outbox_stand_in, {schema}.outbox_lease,
   {schema}.outbox_in_hand, {schema}.outbox_export, {schema}.outbox_export_head, {schema}.outbox_archive,
-  {schema}.outbox_archived, {schema}.outbox_retention_run, {schema}.outbox_partitioning, {schema}.outbox_period,
-  {schema}.outbox_period_survey, {schema}.outbox_stream
+  {schema}.outbox_archived, {schema}.outbox_retention_run, {schema}.outbox_retention_policy,
+  {schema}.outbox_partitioning, {schema}.outbox_period, {schema}.outbox_period_survey, {schema}.outbox_stream
   to {viewer}, {operator};
 grant execute on function
   {schema}.outbox_matches(text[], text[], text, text),
