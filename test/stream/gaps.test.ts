@@ -181,7 +181,7 @@ describe.each(VERSIONS)('on PostgreSQL %i', (version) => {
     const held = new Promise<void>((resolve) => {
       release = resolve
     })
-    const options = { walBudgetBytes: 16 * 1_024 * 1_024, concurrency: 1, maxAttempts: 1 }
+    const options = { walBudgetBytes: 16 * 1_024 * 1_024, concurrency: 1, maxAttempts: 1, timeoutMs: null }
     const reader = scene.work('mirror', options, ({ aggregateId }) => {
       if (aggregateId === 'dead') throw new Error('never')
       return held
