@@ -39,6 +39,19 @@ export async function writeResults(
   results: Results,
   bars: readonly Bar[],
 ): Promise<void> {
+  const { machine, versions, events } = circumstances
+  const caption = `${events.toLocaleString('en')} events, ${machine.cores} cores, PostgreSQL ${versions['postgres']}`
+  await writeFigures(path, circumstances, results, bars)
+  await writeFile(path.replace(/\.json$/, '.svg'), drawChart(results, caption))
+}
+
+/** Writes the figures: every round, and how they stand to the bars. */
+export async function writeFigures(
+  path: string,
+  circumstances: Circumstances,
+  results: Results,
+  bars: readonly Bar[],
+): Promise<void> {
   const content = {
     bars: bars.map((each) => ({
       name: each.name,
@@ -50,11 +63,8 @@ export async function writeResults(
     ...circumstances,
     rounds: results.samples.map(withRoundedFigures),
   }
-  const { machine, versions, events } = circumstances
-  const caption = `${events.toLocaleString('en')} events, ${machine.cores} cores, PostgreSQL ${versions['postgres']}`
   await mkdir(dirname(path), { recursive: true })
   await writeFile(path, `${JSON.stringify(content, null, 2)}\n`)
-  await writeFile(path.replace(/\.json$/, '.svg'), drawChart(results, caption))
 }
 
 function withRoundedFigures(sample: Sample): Sample {

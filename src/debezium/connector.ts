@@ -78,6 +78,7 @@ const HEADERS = {
   event_type: 'eventType',
   schema_version: 'schemaVersion',
   sequence: 'sequence',
+  ordering_key: 'orderingKey',
   stream: 'stream',
   aggregate_type: 'aggregateType',
   occurred_at: 'occurredAt',

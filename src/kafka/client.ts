@@ -70,6 +70,10 @@ export interface KafkaConsumerClient {
     eachBatch(received: ReceivedBatch): Promise<void>
   }): Promise<unknown>
   disconnect(): Promise<unknown>
-  /** Known to kafkajs, which tells by it that it has given up: it is started anew then. */
+  /**
+   * Only kafkajs has these, and its client is known by them: it is told at `subscribe` where to begin, and tells by
+   * `consumer.crash` that it has given up. The other is told in its own configuration, and goes on by itself.
+   */
+  readonly events?: object
   on?(event: 'consumer.crash', listener: (crash: ConsumerCrash) => void): unknown
 }

@@ -63,7 +63,12 @@ export interface KafkaConsumerOptions<C extends Catalogue, Tx> {
   readonly unhandled?: 'skip' | 'dead'
   /** Verifies the sequence of what arrives: `sequenceChecker({ onFinding })`. */
   readonly sequence?: SequenceChecker
-  /** True begins with the oldest message where the group has read none. @default true */
+  /**
+   * True begins with the oldest message where the group has read none. For kafkajs: `@confluentinc/kafka-javascript` takes it
+   * in its own configuration, `kafka.consumer({ kafkaJS: { groupId, fromBeginning: true } })`, and begins with the newest
+   * where it is not there.
+   * @default true
+   */
   readonly fromBeginning?: boolean
   /** How many partitions are worked on at once. @default 4 */
   readonly partitionsAtOnce?: number

@@ -9,7 +9,7 @@ import { type Logger, silentLogger } from '../observe/logger.ts'
 import { combineObservers, type Observer } from '../observe/worker-events.ts'
 import { linkSignals } from '../runtime/abort.ts'
 import { type Clock, systemClock } from '../runtime/clock.ts'
-import { CommitpostError, WorkerStoppingError } from '../runtime/errors.ts'
+import { CommitpostError, InvalidOptionsError, WorkerStoppingError } from '../runtime/errors.ts'
 import { refuseProblems, shown } from '../runtime/option-checks.ts'
 import { Outage } from '../runtime/outage.ts'
 import { type Random, systemRandom } from '../runtime/random.ts'
@@ -167,10 +167,11 @@ class HandlingConsumer implements KafkaConsumer {
     const { options } = this.#parts
     const client = options.consumer()
     this.#client = client
-    client.on?.('consumer.crash', ({ payload }) => this.#crashed(client, payload.error, payload.restart))
+    this.#listen(client)
     try {
+      const beginning = beginningOf(client, options)
       await client.connect()
-      await client.subscribe({ topics: [...options.topics], fromBeginning: options.fromBeginning ?? true })
+      await client.subscribe({ topics: [...options.topics], ...beginning })
       await client.run({
         // Only what is resolved is committed, and only what was handled or set aside is resolved.
         eachBatchAutoResolve: false,
@@ -182,6 +183,11 @@ class HandlingConsumer implements KafkaConsumer {
       await client.disconnect().catch(() => {})
       throw error
     }
+  }
+
+  #listen(client: KafkaConsumerClient): void {
+    if (!isOfKafkaJs(client)) return
+    client.on?.('consumer.crash', ({ payload }) => this.#crashed(client, payload.error, payload.restart))
   }
 
   #crashed(client: KafkaConsumerClient, error: unknown, restarts: boolean): void {
@@ -247,4 +253,21 @@ class HandlingConsumer implements KafkaConsumer {
       await heartbeat()
     }
   }
+}
+
+function isOfKafkaJs({ events }: KafkaConsumerClient): boolean {
+  return events !== undefined
+}
+
+/** Where to begin, as the client takes it. */
+function beginningOf(
+  client: KafkaConsumerClient,
+  { fromBeginning, name }: ConsumerParts['options'],
+): { readonly fromBeginning?: boolean } {
+  if (isOfKafkaJs(client)) return { fromBeginning: fromBeginning ?? true }
+  if (fromBeginning === undefined) return {}
+  throw new InvalidOptionsError(`the Kafka consumer ${shown(name)}`, [
+    'fromBeginning is for kafkajs; this client takes it in its own configuration: ' +
+      'kafka.consumer({ kafkaJS: { groupId, fromBeginning } })',
+  ])
 }

@@ -1,6 +1,7 @@
 import type { Catalogue } from '../event/catalogue.ts'
 import { type EnvelopeFields, fromEnvelope } from '../event/envelope.ts'
 import { defaultOrderingKey, type EventHeaders, type OutboxEvent } from '../event/event.ts'
+import { parseHeaders } from '../event/stored-headers.ts'
 import { CommitpostError } from '../runtime/errors.ts'
 import { normaliseUuid } from '../runtime/ids.ts'
 import { isRecord } from '../runtime/option-checks.ts'
@@ -117,9 +118,27 @@ function findIn(
     // Debezium's outbox router calls it so.
     eventId: headers.get('eventId') ?? headers.get('id'),
   }
-  const own = Object.fromEntries([...headers].filter(([name]) => !NOT_ATTRIBUTES.has(name)))
+  const own = ownHeaders(headers)
   if (options.envelope === null) return { attributes, payload: value, headers: own }
   return ofEnvelope(message, value, { attributes, payload: null, headers: own }, options.envelope, place)
+}
+
+/** The event's own headers: each one of the message, or, from Debezium's outbox router, all in one. */
+function ownHeaders(headers: ReadonlyMap<string, string>): EventHeaders {
+  const { headers: all, ...own } = Object.fromEntries(
+    [...headers].filter(([name]) => !NOT_ATTRIBUTES.has(name)),
+  )
+  if (all === undefined) return own
+  return { ...own, ...((headers.has('id') ? textsIn(all) : null) ?? { headers: all }) }
+}
+
+function textsIn(json: string): EventHeaders | null {
+  try {
+    const found: unknown = parseHeaders(json)
+    return isRecord(found) ? (found as EventHeaders) : null
+  } catch {
+    return null
+  }
 }
 
 const NOT_ATTRIBUTES: ReadonlySet<string> = new Set<string>([...EVENT_HEADERS, 'id', 'content-type'])

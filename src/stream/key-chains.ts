@@ -2,9 +2,18 @@ import type { LogEntry } from './log-window.ts'
 
 /** Which events in hand may start: of a key one at a time, in the order of the log; without a key, all. */
 export class KeyChains {
+  readonly #together: boolean
   readonly #last = new Map<string, LogEntry>()
   #ready: LogEntry[] = []
   #next = 0
+
+  /**
+   * `together` starts all of a key, in order: only where whoever runs them keeps that order, and lets none of them succeed
+   * behind one that did not.
+   */
+  constructor(together: boolean) {
+    this.#together = together
+  }
 
   /** How many wait to be started. */
   get ready(): number {
@@ -16,8 +25,8 @@ export class KeyChains {
     if (key === null) return this.#push(entry)
     const last = this.#last.get(key)
     this.#last.set(key, entry)
-    if (last === undefined) this.#push(entry)
-    else last.next = entry
+    if (last !== undefined) last.next = entry
+    if (last === undefined || this.#together) this.#push(entry)
   }
 
   /** The next that may start. */
@@ -36,14 +45,19 @@ export class KeyChains {
   ended(entry: LogEntry): void {
     if (entry.key === null) return
     if (entry.next === null) this.#last.delete(entry.key)
-    else this.#push(entry.next)
+    else if (!this.#together) this.#push(entry.next)
   }
 
-  /** It was set aside: all that wait for it are to be set aside too, and are returned. */
+  /** It was set aside: all that stand behind it are to be set aside too, and are returned. None of them starts any more. */
   cut(entry: LogEntry): readonly LogEntry[] {
     const behind: LogEntry[] = []
     for (let next = entry.next; next !== null; next = next.next) behind.push(next)
     if (entry.key !== null) this.#last.delete(entry.key)
+    if (this.#together && behind.length > 0) {
+      const gone = new Set(behind)
+      this.#ready = this.#ready.slice(this.#next).filter((one) => !gone.has(one))
+      this.#next = 0
+    }
     return behind
   }
 

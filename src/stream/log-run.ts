@@ -1,11 +1,11 @@
 import type { DeliveryOutcome, Settlement } from '../delivery/delivery.ts'
 import type { Observer } from '../observe/worker-events.ts'
 import type { Clock } from '../runtime/clock.ts'
-import { CommitpostError } from '../runtime/errors.ts'
 import type { SoloGate } from '../runtime/gate.ts'
 import { nextTurn } from '../runtime/turn.ts'
 import type { LoggedEvent, ParkedEvent, StreamGate, StreamLease, StreamStore } from '../store/stream-store.ts'
 import { KeyChains } from './key-chains.ts'
+import { leaseLost } from './lease-lost.ts'
 import { FirstDelivery, type LogDelivery, parkedAs, tellEnded, waiting } from './log-delivery.ts'
 import { type LogEntry, LogWindow } from './log-window.ts'
 import { Parking } from './parking.ts'
@@ -17,6 +17,10 @@ export interface LogRunParts<Place> {
   readonly subscription: string
   readonly orderBy: 'none' | 'aggregate' | 'total'
   readonly concurrency: number
+  /** Whether several of a key may be handed over at once: whoever takes them keeps their order. */
+  readonly together: boolean
+  /** No event beyond this position has a delivery yet. */
+  readonly parkedTo: bigint
   dispatch(delivery: LogDelivery): DeliveryOutcome | Promise<DeliveryOutcome>
   /** What is to become of an event whose attempt ended so. */
   decide(delivery: LogDelivery, outcome: DeliveryOutcome): Settlement
@@ -32,7 +36,7 @@ export interface LogRunParts<Place> {
   readonly observer: Observer
 }
 
-/** How many events are asked about at once. */
+/** Asked about at once. */
 const BATCH = 5_000
 /** What is in hand at most, before whoever brings more has to wait. */
 const MOST_EVENTS = 10_000
@@ -45,11 +49,11 @@ const PAUSE_MS = 200
 export class LogRun<Place> {
   readonly #parts: LogRunParts<Place>
   readonly #window = new LogWindow<Place>()
-  readonly #chains = new KeyChains()
+  readonly #chains: KeyChains
   readonly #parking: Parking
   readonly #untold = new Map<LogEntry, () => void>()
   readonly #stopped = new AbortController()
-  readonly #parkedTo: bigint
+  #parkedTo: bigint
   #asked: LogEntry[] = []
   #isAsking = false
   #running = 0
@@ -60,7 +64,8 @@ export class LogRun<Place> {
   constructor(parts: LogRunParts<Place>) {
     this.#parts = parts
     const { lease, store } = parts
-    this.#parkedTo = BigInt(lease.parkedTo)
+    this.#chains = new KeyChains(parts.together)
+    this.#parkedTo = parts.parkedTo
     this.#leftToQueue = lease.crashes > CRASHES_BORNE ? MOST_EVENTS * 2 : 0
     this.#parking = new Parking({
       park: (events) => store.parkEvents(lease, events),
@@ -81,6 +86,11 @@ export class LogRun<Place> {
   /** How many handlers run. */
   get running(): number {
     return this.#running
+  }
+
+  /** No event beyond this position has a delivery: for whoever hands the same events over again. */
+  get parkedTo(): bigint {
+    return this.#parkedTo
   }
 
   /** An event that the subscription wants. */
@@ -167,14 +177,10 @@ export class LogRun<Place> {
   #route(entry: LogEntry, gate: StreamGate): void {
     const { event, key } = entry
     if (gate.settled.has(event.eventId)) return this.#window.end(entry)
-    if (this.#leftToQueue > 0) {
-      this.#leftToQueue -= 1
-      return this.#parking.add(entry, waiting(entry, 0))
-    }
-    if (key !== null && (gate.openKeys.has(key) || this.#parking.has(key))) {
-      return this.#parking.add(entry, waiting(entry, 0))
-    }
-    this.#chains.add(entry)
+    const isOpen = key !== null && (gate.openKeys.has(key) || this.#parking.has(key))
+    if (this.#leftToQueue === 0 && !isOpen) return this.#chains.add(entry)
+    if (this.#leftToQueue > 0) this.#leftToQueue -= 1
+    this.#park(entry, waiting(entry, 0))
   }
 
   #start(): void {
@@ -205,8 +211,8 @@ export class LogRun<Place> {
 
   #run(entry: LogEntry): void {
     const { clock, lease, gate } = this.#parts
-    const delivery = new FirstDelivery(entry.event, lease.maxAttempts)
     const startedMs = clock.monotonicMs()
+    const delivery = new FirstDelivery(entry.event, lease.maxAttempts)
     const outcome = this.#parts.dispatch(delivery)
     if (!(outcome instanceof Promise)) {
       gate.leave()
@@ -223,6 +229,7 @@ export class LogRun<Place> {
   }
 
   #ended(entry: LogEntry, delivery: LogDelivery, outcome: DeliveryOutcome, startedMs: number): void {
+    if (entry.aside) return
     const settlement = this.#parts.decide(delivery, outcome)
     const durationMs = this.#parts.clock.monotonicMs() - startedMs
     const tell = (): void => tellEnded(this.#parts, delivery, settlement, durationMs)
@@ -231,8 +238,9 @@ export class LogRun<Place> {
       this.#chains.ended(entry)
       return tell()
     }
-    // Interrupted: whoever reads the log next hands it over again.
-    if (settlement.kind === 'release' && settlement.delayMs === 0) return tell()
+    // Interrupted: whoever reads the log next hands it over again. If this one reads on, an event before it was not sent.
+    const isInterrupted = settlement.kind === 'release' && settlement.delayMs === 0
+    if (isInterrupted && this.#stopped.signal.aborted) return tell()
     // Told once it is written: whoever hears of a dead letter looks for it.
     this.#untold.set(entry, tell)
     this.#setAside(entry, parkedAs(entry, settlement, durationMs))
@@ -240,8 +248,15 @@ export class LogRun<Place> {
 
   /** Later ones of its key go to the queue behind it. */
   #setAside(entry: LogEntry, parked: ParkedEvent): void {
+    this.#park(entry, parked)
+    for (const behind of this.#chains.cut(entry)) this.#park(behind, waiting(behind, 0))
+  }
+
+  #park(entry: LogEntry, parked: ParkedEvent): void {
+    entry.aside = true
+    const position = BigInt(parked.position)
+    if (position > this.#parkedTo) this.#parkedTo = position
     this.#parking.add(entry, parked)
-    for (const behind of this.#chains.cut(entry)) this.#parking.add(behind, waiting(behind, 0))
   }
 
   #end(entries: readonly LogEntry[]): void {
@@ -279,11 +294,4 @@ export class LogRun<Place> {
     this.#waiting = []
     for (const wake of woken) wake()
   }
-}
-
-function leaseLost(): CommitpostError {
-  return new CommitpostError(
-    'LEASE_LOST',
-    'The log is read by another worker now, or the subscription takes more.',
-  )
 }

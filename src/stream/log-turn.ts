@@ -2,6 +2,7 @@ import { CommitpostError } from '../runtime/errors.ts'
 import { runPeriodically } from '../runtime/periodic.ts'
 import type { LogGap, LogSession, MissedEvents, StreamLease } from '../store/stream-store.ts'
 import { followLog } from './follow-log.ts'
+import { leaseLost } from './lease-lost.ts'
 import { LogRun } from './log-run.ts'
 import { beatEveryMs, type StreamReaderParts } from './reader-parts.ts'
 
@@ -26,9 +27,16 @@ export class LogTurn {
   readonly #over = new AbortController()
   #failure: { readonly error: unknown } | null = null
   #confirmedMs: number
-  #run: { readonly running: number; stop(): Promise<void>; confirmed(): void } | null = null
-  /** While the server keeps the log for us: what to do when that is too much. */
-  #onBudget: (() => void) | null = null
+  #run: {
+    readonly running: number
+    readonly parkedTo: bigint
+    stop(): Promise<void>
+    confirmed(): void
+  } | null = null
+  #session: LogSession | null = null
+  /** Aborts when the server keeps too much of the log for us. */
+  #tooMuch = new AbortController()
+  #dropping: Promise<void> | null = null
 
   constructor(parts: LogTurnParts) {
     this.#parts = parts
@@ -64,6 +72,7 @@ export class LogTurn {
   }
 
   async #read(session: LogSession): Promise<void> {
+    this.#session = session
     try {
       let gap = await session.gap()
       while (!this.#over.signal.aborted) {
@@ -72,6 +81,8 @@ export class LogTurn {
         gap = await this.#follow(session)
       }
     } finally {
+      this.#session = null
+      await this.#dropping
       await session.close()
     }
   }
@@ -79,22 +90,35 @@ export class LogTurn {
   /** Reads the log until the turn is over, or until the server keeps too much of it. */
   async #follow(session: LogSession): Promise<LogGap | null> {
     const { store, lease, clock, subscription, observer } = this.#parts
-    const overBudget = new AbortController()
-    this.#onBudget = () => overBudget.abort()
+    const tooMuch = this.#tooMuch.signal
     await followLog(session, {
       newRun: (onPassed) => this.#newRun(onPassed),
-      record: (progress) => store.recordProgress(lease, progress),
+      // Of a log that is given up nothing is recorded any more: what was handled meanwhile comes again from the table.
+      record: async (progress) => (await store.recordProgress(lease, progress)) || tooMuch.aborted,
       settledAt: lease.walAt,
       clock,
-      until: AbortSignal.any([this.#over.signal, overBudget.signal]),
+      until: AbortSignal.any([this.#over.signal, tooMuch]),
       onBegun: () => {
         this.#parts.onWell()
         observer({ kind: 'streaming', subscription: subscription.name })
       },
       onFailed: (error) => this.end(error),
     })
-    this.#onBudget = null
-    return overBudget.signal.aborted ? 'wal-budget' : null
+    return tooMuch.aborted ? 'wal-budget' : null
+  }
+
+  /** The server need not keep anything for us, at once and whatever handlers still do: its disk is everybody's. */
+  #giveUpLog(session: LogSession): void {
+    this.#tooMuch.abort()
+    this.#dropping ??= session.dropLog().catch((error: unknown) => this.end(error))
+  }
+
+  /** Another log may begin. */
+  async #beginAnew(session: LogSession): Promise<void> {
+    await this.#dropping
+    this.#dropping = null
+    this.#tooMuch = new AbortController()
+    await session.dropLog()
   }
 
   /**
@@ -104,12 +128,9 @@ export class LogTurn {
   async #catchUp(session: LogSession, gap: LogGap): Promise<void> {
     const { observer, subscription } = this.#parts
     if (gap !== 'new') observer({ kind: 'streamGap', subscription: subscription.name, reason: gap })
-    await session.dropLog()
+    await this.#beginAnew(session)
     let count = (await this.#pass(session)).count
-    this.#onBudget = () =>
-      this.end(new CommitpostError('STREAM_UNAVAILABLE', 'The log grew past its budget.'))
     count += await this.#passUntilLog(session)
-    this.#onBudget = null
     if (gap !== 'new' && !this.#over.signal.aborted) {
       observer({ kind: 'streamRecovered', subscription: subscription.name, count })
     }
@@ -124,6 +145,7 @@ export class LogTurn {
     begun.catch(() => undefined)
     const until = AbortSignal.any([waiting.signal, this.#over.signal])
     while (!this.#over.signal.aborted) {
+      if (this.#tooMuch.signal.aborted) throw tooMuch()
       if (waiting.signal.aborted) await begun
       const passed = await this.#pass(session)
       count += passed.count
@@ -144,7 +166,8 @@ export class LogTurn {
     await run.stop()
     await record.idle()
     if (this.#over.signal.aborted) return { count, reachesLog: false }
-    if (!(await missed.finished())) throw lost()
+    if (missed.reachesLog && this.#tooMuch.signal.aborted) throw tooMuch()
+    if (!(await missed.finished())) throw leaseLost()
     return { count, reachesLog: missed.reachesLog }
   }
 
@@ -163,9 +186,11 @@ export class LogTurn {
   }
 
   #newRun<Place>(onPassed: (places: readonly Place[]) => void): LogRun<Place> {
-    const { leaseMs, marginMs, clock, subscription } = this.#parts
+    const { leaseMs, marginMs, clock, subscription, lease } = this.#parts
     const run = new LogRun<Place>({
       ...this.#parts,
+      // What this turn has set aside may come again from the table.
+      parkedTo: this.#run?.parkedTo ?? BigInt(lease.parkedTo),
       subscription: subscription.name,
       orderBy: subscription.orderBy,
       isGood: () => clock.monotonicMs() - this.#confirmedMs <= leaseMs - marginMs,
@@ -195,16 +220,16 @@ export class LogTurn {
     const { store, lease, leaseMs, clock, walBudgetBytes } = this.#parts
     const askedMs = clock.monotonicMs()
     const beat = await store.beatStream(lease, leaseMs)
-    if (!beat.held) return this.#lose(lost())
+    if (!beat.held) return this.#lose(leaseLost())
     this.#confirmedMs = askedMs
     this.#run?.confirmed()
-    if (beat.retainedBytes > walBudgetBytes) this.#onBudget?.()
+    if (beat.retainedBytes > walBudgetBytes && this.#session !== null) this.#giveUpLog(this.#session)
   }
 
   /** Another reads, or may: what runs here is told to stop. */
   #lose(error: unknown): void {
     this.end(error)
-    this.#parts.interrupt(lost(), this.#parts.marginMs)
+    this.#parts.interrupt(leaseLost(), this.#parts.marginMs)
   }
 }
 
@@ -233,13 +258,13 @@ class PassRecord {
   }
 
   async #write(position: string): Promise<void> {
-    if (!(await this.#missed.reached(position))) throw lost()
+    if (!(await this.#missed.reached(position))) throw leaseLost()
   }
 }
 
-function lost(): CommitpostError {
+function tooMuch(): CommitpostError {
   return new CommitpostError(
-    'LEASE_LOST',
-    'The log is read by another worker now, or the subscription takes more than before or was retired.',
+    'STREAM_UNAVAILABLE',
+    'While the table was served, the server kept more of the log than walBudgetBytes: it was given up, and begins anew.',
   )
 }

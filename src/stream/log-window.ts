@@ -8,6 +8,8 @@ export interface LogEntry {
   /** The next in hand of the same key, which waits for this one. */
   next: LogEntry | null
   done: boolean
+  /** It was given to the queue: what its attempt comes to, if one runs, is of no concern. */
+  aside: boolean
 }
 
 interface Mark<Place> {
@@ -37,7 +39,7 @@ export class LogWindow<Place> {
   }
 
   add(event: LoggedEvent, key: string | null): LogEntry {
-    const entry: LogEntry = { event, key, next: null, done: false }
+    const entry: LogEntry = { event, key, next: null, done: false, aside: false }
     this.#entries.push(entry)
     this.#bytes += event.bytes
     return entry

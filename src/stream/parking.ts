@@ -1,5 +1,5 @@
-import { CommitpostError } from '../runtime/errors.ts'
 import type { ParkedEvent } from '../store/stream-store.ts'
+import { leaseLost } from './lease-lost.ts'
 import type { LogEntry } from './log-window.ts'
 
 /** Where events that are set aside go, and who is told. */
@@ -69,9 +69,7 @@ export class Parking {
   async #writeNext(): Promise<void> {
     const batch = this.#waiting.slice(0, BATCH)
     this.#waiting = this.#waiting.slice(batch.length)
-    if (!(await this.#parts.park(batch.map(({ as }) => as)))) {
-      throw new CommitpostError('LEASE_LOST', 'The log is read by another worker now.')
-    }
+    if (!(await this.#parts.park(batch.map(({ as }) => as)))) throw leaseLost()
     for (const { entry } of batch) this.#written(entry.key)
     this.#parts.onParked(batch.map(({ entry }) => entry))
   }

@@ -1,6 +1,6 @@
 import type { Clock } from '../runtime/clock.ts'
-import { CommitpostError } from '../runtime/errors.ts'
 import type { StreamProgress } from '../store/stream-store.ts'
+import { leaseLost } from './lease-lost.ts'
 
 /** A place in the log, and the snapshot that travelled there, if one did. */
 export interface LogPlace {
@@ -76,9 +76,7 @@ export class ProgressRecorder {
     this.#snapshot = null
     this.#places = 0
     const settled = lsn >= this.#parts.settledAt
-    if (!(await this.#parts.record({ lsn, snapshot, settled }))) {
-      throw new CommitpostError('LEASE_LOST', 'The log is read by another worker now, or takes more.')
-    }
+    if (!(await this.#parts.record({ lsn, snapshot, settled }))) throw leaseLost()
     this.#parts.confirm(lsn)
   }
 }

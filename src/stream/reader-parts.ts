@@ -18,6 +18,8 @@ export interface StreamReaderParts {
   readonly leaseMs: number
   readonly marginMs: number
   readonly concurrency: number
+  /** Whether several of a key may be handed over at once: whoever takes them keeps their order. */
+  readonly together: boolean
   /** The most of its log that the server may keep for this subscription. */
   readonly walBudgetBytes: number
   dispatch(delivery: LogDelivery): DeliveryOutcome | Promise<DeliveryOutcome>

@@ -1,6 +1,5 @@
 import type { ClaimedDelivery, DeliveryOutcome, Settlement } from '../delivery/delivery.ts'
 import { BatchDispatcher } from '../dispatch/batch-dispatcher.ts'
-import type { TransportSession } from '../dispatch/transport.ts'
 import type { Backlog } from '../queue/backlog.ts'
 import { FifoBacklog } from '../queue/fifo-backlog.ts'
 import { isLater } from '../queue/given-back.ts'
@@ -20,6 +19,7 @@ import type { PolicyRedrive } from '../store/redrive-store.ts'
 import type { RegisteredSubscription } from '../store/subscription-store.ts'
 import type { StreamReader } from '../stream/stream-reader.ts'
 import { composeReader } from './compose-reader.ts'
+import { mayGoTogether, openTransport } from './open-transport.ts'
 import type { ResolvedSubscription } from './resolve-subscription.ts'
 import { dispatcherOf, type WorkerEnvironment } from './worker-environment.ts'
 
@@ -45,9 +45,9 @@ export function composeRunner(
     registered.lanes === 0
       ? composeUnordered(env, resolved, registered)
       : composeOrdered(env, resolved, registered)
-  return registered.engine === 'queue'
-    ? queued
-    : { ...queued, reader: composeReader(env, resolved, registered) }
+  if (registered.engine === 'queue') return queued
+  const { reader, close } = composeReader(env, resolved, registered)
+  return { ...queued, reader, close: async () => void (await Promise.all([queued.close(), close()])) }
 }
 
 /** What a worker that stops gives back should not lie idle for long. */
@@ -91,9 +91,7 @@ function composeOrdered(
     onRefused: (error) => observer({ kind: 'error', during: 'taking lanes', error, subscription: name }),
     onCrashed: (dead) => tellCrashed(observer, name, dead),
   })
-  // A transport keeps the order of what it is handed. Of order 'total' it does not know what stands behind what.
-  const together =
-    resolved.via !== null && resolved.definition.orderBy === 'aggregate' ? resolved.batchSize : 1
+  const together = mayGoTogether(resolved) ? resolved.batchSize : 1
   const backlog = new KeyBacklog(onDead, resolved.concurrency === 1, together)
   const unparker = new Unparker({
     store,
@@ -177,17 +175,4 @@ function compose<Delivery extends ClaimedDelivery>(
     await kind.idle()
   }
   return { runner, reader: null, redrive: resolved.redrive, flush, close: async () => session?.close() }
-}
-
-function openTransport(
-  { clock, random, observer }: WorkerEnvironment,
-  { via, definition: { name } }: ResolvedSubscription,
-): TransportSession | null {
-  if (via === null) return null
-  return via.open({
-    subscription: name,
-    clock,
-    random,
-    onOutage: (error) => observer({ kind: 'error', during: 'send', error, subscription: name }),
-  })
 }

@@ -53,7 +53,7 @@ export function resolveSubscription(
       onDead: options.onDead ?? 'block',
       maxAttempts: policy.maxAttempts,
       startFrom: options.startFrom ?? 'now',
-      engine: isRelay(options) ? 'queue' : (options.engine ?? 'queue'),
+      engine: options.engine ?? 'queue',
     },
     // Here and not when the worker starts: what returns no handler is refused before anything is registered.
     ...destinationOf(options),
@@ -64,22 +64,16 @@ export function resolveSubscription(
     pollMs,
     pollMinMs: Math.min(options.pollMinMs ?? 20, pollMs),
     drain: options.drain ?? true,
+    walBudgetBytes: options.walBudgetBytes ?? DEFAULT_WAL_BUDGET_BYTES,
   }
 }
 
-type Destination = Pick<
-  ResolvedSubscription,
-  'handlers' | 'via' | 'classify' | 'timeoutMs' | 'walBudgetBytes'
->
+type Destination = Pick<ResolvedSubscription, 'handlers' | 'via' | 'classify' | 'timeoutMs'>
 
 function destinationOf(options: AnyOptions): Destination {
-  const walBudgetBytes = DEFAULT_WAL_BUDGET_BYTES
-  if (isRelay(options)) {
-    return { via: options.via, handlers: {}, classify: undefined, timeoutMs: null, walBudgetBytes }
-  }
+  if (isRelay(options)) return { via: options.via, handlers: {}, classify: undefined, timeoutMs: null }
   return {
     via: null,
-    walBudgetBytes: options.walBudgetBytes ?? walBudgetBytes,
     handlers: wrapHandlers(options.on as HandlerMap, options.middleware ?? []),
     classify: options.classify,
     timeoutMs: options.timeoutMs === undefined ? DEFAULT_HANDLER_TIMEOUT_MS : options.timeoutMs,

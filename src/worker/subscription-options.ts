@@ -147,15 +147,7 @@ export interface SubscriptionOptions<C extends Catalogue, Tx> {
 }
 
 /** What only handlers have a use for. */
-export const OF_HANDLERS = [
-  'on',
-  'concurrency',
-  'timeoutMs',
-  'middleware',
-  'classify',
-  'engine',
-  'walBudgetBytes',
-] as const
+export const OF_HANDLERS = ['on', 'concurrency', 'timeoutMs', 'middleware', 'classify'] as const
 
 /**
  * How a subscription takes its events, and which transport it hands them to, up to `batchSize` at once, as they are

@@ -113,11 +113,9 @@ const RELAY_OPTION_NAMES: readonly string[] = [
   ...OPTION_NAMES.filter((name) => !OF_HANDLERS.some((other) => other === name)),
 ]
 
-const NOT_OF_RELAYS: Readonly<Record<string, string>> = {
-  ...Object.fromEntries(OF_HANDLERS.map((name) => [name, 'it is for handlers, which a relay has none of'])),
-  engine: 'a relay takes its events from the queue',
-  walBudgetBytes: 'a relay takes its events from the queue',
-}
+const NOT_OF_RELAYS: Readonly<Record<string, string>> = Object.fromEntries(
+  OF_HANDLERS.map((name) => [name, 'it is for handlers, which a relay has none of']),
+)
 
 /** What other libraries call things that are here. */
 const KNOWN_ELSEWHERE: Readonly<Record<string, string>> = {

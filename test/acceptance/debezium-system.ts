@@ -9,10 +9,9 @@ import { type Ivm, openIvm } from './ivm-system.ts'
 export { CONNECTOR } from '../support/infra/places.ts'
 
 /** The ivm system with a real Kafka, Kafka Connect and Debezium behind its outbox. */
-export interface DebeziumSystem extends AsyncDisposable {
+export interface DebeziumSystem extends Captured, AsyncDisposable {
   readonly ivm: Ivm
   readonly kafka: KafkaServer
-  readonly connect: ConnectServer
 }
 
 /** Starts the servers; no connector is registered yet. */
@@ -26,7 +25,7 @@ export async function openDebezium(): Promise<DebeziumSystem> {
       await kafka.stop()
       await ivm[Symbol.asyncDispose]()
     }
-    return { ivm, kafka, connect, [Symbol.asyncDispose]: close }
+    return { ivm, system: ivm, kafka, connect, [Symbol.asyncDispose]: close }
   } catch (error) {
     await kafka.stop()
     throw error
@@ -35,7 +34,7 @@ export async function openDebezium(): Promise<DebeziumSystem> {
 
 /** What `commitpost debezium config` prints for the system's schema. */
 export async function printedConfig(
-  ivm: Ivm,
+  { schema }: Pick<Ivm, 'schema'>,
   name: string,
   options: readonly string[] = ['--topic-prefix', 'ivm.events'],
 ): Promise<ConnectorConfig> {
@@ -47,7 +46,7 @@ export async function printedConfig(
     '--database',
     database,
     '--schema',
-    ivm.schema,
+    schema,
     '--name',
     name,
     ...options,
@@ -56,23 +55,29 @@ export async function printedConfig(
   return (JSON.parse(stdout) as { config: ConnectorConfig }).config
 }
 
+/** Where a connector runs, and the system whose outbox it reads. */
+export interface Captured {
+  readonly system: Pick<Ivm, 'value' | 'rows' | 'pool'>
+  readonly connect: ConnectServer
+}
+
 /** Registers a connector and waits until it reads the log: from here on, all that is committed is sent. */
-export async function register({ ivm, connect }: DebeziumSystem, config: ConnectorConfig): Promise<void> {
+export async function register({ system, connect }: Captured, config: ConnectorConfig): Promise<void> {
   const slot = config['slot.name']
   await connect.register(config['topic.prefix'] ?? '', config)
   const active = 'select count(*) from pg_replication_slots where slot_name = $1 and active'
-  await comes('the slot is read', async () => Number(await ivm.value(active, [slot])) === 1)
+  await comes('the slot is read', async () => Number(await system.value(active, [slot])) === 1)
 }
 
 /** Removes a connector with what it has made in the database. */
-export async function unregister({ ivm, connect }: DebeziumSystem, config: ConnectorConfig): Promise<void> {
+export async function unregister({ system, connect }: Captured, config: ConnectorConfig): Promise<void> {
   await connect.unregister(config['topic.prefix'] ?? '')
   const slot = config['slot.name']
   const held = 'select count(*) from pg_replication_slots where slot_name = $1 and active'
-  await comes('the slot is free', async () => Number(await ivm.value(held, [slot])) === 0)
-  await ivm.rows(
+  await comes('the slot is free', async () => Number(await system.value(held, [slot])) === 0)
+  await system.rows(
     'select pg_drop_replication_slot(slot_name) from pg_replication_slots where slot_name = $1',
     [slot],
   )
-  await ivm.pool.query(`drop publication if exists ${config['publication.name']}`)
+  await system.pool.query(`drop publication if exists ${config['publication.name']}`)
 }

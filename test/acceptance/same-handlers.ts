@@ -31,18 +31,19 @@ export type ShopEvents = typeof shopEvents
 export const SHOP_TABLES = `
   create table order_view (
     id text primary key, product text not null, currency text not null, paid numeric not null default 0,
-    state text not null, trail text[] not null default '{}');`
+    state text not null, trail text[] not null default '{}', correlation text);`
 
 /** The handlers. Each effect happens once, whatever is delivered twice; the trail tells in which order they came. */
 export function shopHandlers(pool: pg.Pool): SubscriptionHandlers<ShopEvents, Transaction> {
   const failedOnce = new Set<string>()
   return {
-    OrderPlaced: async ({ aggregateId, payload: { product, currency } }, ctx) => {
+    OrderPlaced: async ({ aggregateId, payload: { product, currency }, headers }, ctx) => {
       await ctx.once(pool, (tx) =>
-        tx.query(`insert into order_view values ($1, $2, $3, 0, 'placed', '{placed}')`, [
+        tx.query(`insert into order_view values ($1, $2, $3, 0, 'placed', '{placed}', $4)`, [
           aggregateId,
           product,
           currency,
+          headers['correlationId'] ?? null,
         ]),
       )
     },

@@ -26,8 +26,12 @@ class FakeClient implements KafkaConsumerClient {
   isConnected = false
   underWay: Promise<void> | null = null
 
+  begins: boolean | undefined
+  readonly events = { CRASH: 'consumer.crash' }
+
   connect = async (): Promise<void> => void (this.isConnected = true)
-  subscribe = async (): Promise<void> => {}
+  subscribe = async ({ fromBeginning }: { fromBeginning?: boolean }): Promise<void> =>
+    void (this.begins = fromBeginning)
   run = async ({ eachBatch }: { eachBatch: EachBatch }): Promise<void> => void (this.each = eachBatch)
   /** As real ones do, it waits for the batch that is under way. */
   disconnect = async (): Promise<void> => {
@@ -40,9 +44,10 @@ class FakeClient implements KafkaConsumerClient {
 interface Setup {
   readonly on: () => unknown
   readonly setAside?: (dead: DeadRecord) => Promise<void>
+  readonly fromBeginning?: boolean
 }
 
-function setUp({ on, setAside = async () => {} }: Setup) {
+function setUp({ on, setAside = async () => {}, ...given }: Setup) {
   const clients: FakeClient[] = []
   const told: WorkerEvent[] = []
   const consumer = createKafkaConsumer({
@@ -56,6 +61,7 @@ function setUp({ on, setAside = async () => {} }: Setup) {
     events,
     on: { OrderPlaced: on },
     deadLetters: { setAside },
+    ...given,
     maxAttempts: 2,
     clock,
     observer: (each) => void told.push(each),
@@ -80,7 +86,59 @@ function batchOf(
   }
 }
 
+/**
+ * The consumer of @confluentinc/kafka-javascript 1.10 as far as it differs: where to begin is a matter of its own
+ * configuration, and it tells nobody of crashes because it goes on by itself. Its package has a native part that is
+ * fetched or compiled when it is installed, so it is not installed for the tests.
+ */
+class ConfluentClient implements KafkaConsumerClient {
+  isConnected = false
+  connect = async (): Promise<void> => void (this.isConnected = true)
+  subscribe = async (subscription: {
+    topics: (string | RegExp)[]
+    fromBeginning?: boolean
+  }): Promise<void> => {
+    if (typeof subscription.fromBeginning === 'boolean') {
+      throw Object.assign(new Error("'fromBeginning' must be passed to the constructor"), { code: -186 })
+    }
+  }
+  run = async (): Promise<void> => {}
+  disconnect = async (): Promise<void> => void (this.isConnected = false)
+  on(): never {
+    throw new Error('Not implemented')
+  }
+}
+
 describe('a Kafka consumer', () => {
+  test('takes the client of @confluentinc/kafka-javascript as well, which is told elsewhere where to begin', async () => {
+    const client = new ConfluentClient()
+    const options = {
+      name: 'c',
+      consumer: () => client,
+      topics: ['shop.order'],
+      events,
+      on: { OrderPlaced: () => undefined },
+      deadLetters: { setAside: async () => {} },
+    }
+    const consumer = createKafkaConsumer(options)
+    await consumer.start()
+    expect(client.isConnected).toBe(true)
+    await consumer.stop()
+    const told = createKafkaConsumer({ ...options, fromBeginning: true })
+    await expect(told.start()).rejects.toThrow('kafka.consumer({ kafkaJS: { groupId, fromBeginning } })')
+    expect(client.isConnected).toBe(false)
+  })
+
+  test.each([
+    { given: {}, fromBeginning: true },
+    { given: { fromBeginning: false }, fromBeginning: false },
+  ])('tells the client of kafkajs where to begin: $fromBeginning', async ({ given, fromBeginning }) => {
+    const { consumer, clients } = setUp({ on: () => undefined, ...given })
+    await consumer.start()
+    expect(clients[0]?.begins).toBe(fromBeginning)
+    await consumer.stop()
+  })
+
   test('a client that has given up is started anew, and that is told; one that restarts by itself is left alone', async () => {
     const { consumer, clients, told } = setUp({ on: () => undefined })
     await consumer.start()

@@ -90,6 +90,40 @@ describe('a message and the event that is read from it', () => {
     )
   })
 
+  test('what the connector of `commitpost debezium config` adds is read too: the event’s own headers, key and sequence', () => {
+    const message = {
+      key: 'o-1',
+      value: '{"amount":1}',
+      headers: {
+        id: '01890a5d-ac96-774b-bcce-b302099a8057',
+        eventId: '01890a5d-ac96-774b-bcce-b302099a8057',
+        eventType: 'OrderPlaced',
+        schemaVersion: '2',
+        sequence: '3',
+        stream: 'shop.order',
+        aggregateType: 'order',
+        orderingKey: 'account:1',
+        occurredAt: '2026-05-01T10:00:00.000000Z',
+        headers: '{"traceparent": "00-1-2-01", "ownerId": "o"}',
+      },
+      offset: '5',
+      timestamp: '1777629601000',
+    }
+    expect(readRecord(message, place, { catalogue, envelope: null })).toEqual(
+      event({
+        position: '5',
+        orderingKey: 'account:1',
+        headers: { traceparent: '00-1-2-01', ownerId: 'o' },
+      }),
+    )
+  })
+
+  test('a header of that name that is none of Debezium’s stays what it is', () => {
+    const { headers, ...rest } = toMessage(event({ headers: { headers: '{"a":"b"}' } }), 'k', 'payload')
+    const read = readRecord({ ...rest, headers, offset: '1' }, place, { catalogue, envelope: null })
+    expect(read.headers).toEqual({ headers: '{"a":"b"}' })
+  })
+
   test.each([
     ['its value is no JSON', { value: '{', headers: {} }],
     ['it has no event id', { value: '{}', headers: { eventType: 'OrderPlaced' } }],

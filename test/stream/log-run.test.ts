@@ -66,6 +66,8 @@ function runOf(scene: Scene) {
     subscription: 's',
     orderBy: 'aggregate',
     concurrency: 10,
+    together: false,
+    parkedTo: 0n,
     dispatch: ({ event }): DeliveryOutcome => {
       started.push(Number(event.position))
       const failure = { code: 'X', message: 'x' }

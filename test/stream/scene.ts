@@ -4,7 +4,8 @@ import type { OutboxEvent, Transaction, WorkerEvent } from '../../src/index.ts'
 import { createOutbox, type Outbox } from '../../src/outbox.ts'
 import { migrateUp, postgresStore } from '../../src/store/postgres/index.ts'
 import { startEmbeddedPostgres } from '../../src/testing/index.ts'
-import type { SubscriptionOptions } from '../../src/worker/subscription-options.ts'
+import { relay } from '../../src/worker/subscription.ts'
+import type { RelayOptions, SubscriptionOptions } from '../../src/worker/subscription-options.ts'
 import type { Worker } from '../../src/worker/worker.ts'
 import { comes } from '../support/patience.ts'
 import { available } from '../support/servers.ts'
@@ -50,6 +51,8 @@ export interface StreamScene extends AsyncDisposable {
   place(...aggregateIds: readonly (string | number)[]): Promise<void>
   /** `handle` sees each event after it was noted. */
   work(name: string, options?: Options, handle?: (event: OutboxEvent) => unknown): Watched
+  /** The same with a transport in place of handlers. */
+  relay(name: string, options: RelayOptions): Watched
   /** The row that says how far a subscription is. */
   progress(): Promise<Record<string, unknown>>
   slots(): Promise<readonly Record<string, unknown>[]>
@@ -76,7 +79,20 @@ export async function streamScene(url: string): Promise<StreamScene> {
         await outbox.publishAll(tx, inputs)
       }),
     work: (name, options = {}, handle = () => undefined) => {
-      const made = watched(outbox, name, options, handle)
+      const events: OutboxEvent[] = []
+      const on = {
+        '*': (event: OutboxEvent) => {
+          events.push(event)
+          return handle(event)
+        },
+      }
+      const shared = { engine: 'stream', pollMs: 50, ...options, on } as const
+      const made = watched(outbox, outbox.subscription(name, shared), events)
+      workers.push(made)
+      return made
+    },
+    relay: (name, options) => {
+      const made = watched(outbox, relay(name, { engine: 'stream', pollMs: 50, ...options }), [])
       workers.push(made)
       return made
     },
@@ -105,28 +121,15 @@ export async function streamScene(url: string): Promise<StreamScene> {
 
 function watched(
   outbox: Outbox<typeof shopEvents, Transaction>,
-  name: string,
-  options: Options,
-  handle: (event: OutboxEvent) => unknown,
+  subscription: Parameters<typeof outbox.worker>[0][number],
+  events: readonly OutboxEvent[],
 ): Watched {
-  const events: OutboxEvent[] = []
   const told: WorkerEvent[] = []
-  const worker = outbox.worker(
-    [
-      outbox.subscription(name, {
-        engine: 'stream',
-        pollMs: 50,
-        ...options,
-        on: {
-          '*': (event: OutboxEvent) => {
-            events.push(event)
-            return handle(event)
-          },
-        },
-      }),
-    ],
-    { observers: [(event) => told.push(event)], leaseMs: 1_000, housekeepingMs: 50 },
-  )
+  const worker = outbox.worker([subscription], {
+    observers: [(event) => told.push(event)],
+    leaseMs: 1_000,
+    housekeepingMs: 50,
+  })
   const count = (kind: WorkerEvent['kind']): number => told.filter((event) => event.kind === kind).length
   return {
     worker,

@@ -1,12 +1,16 @@
 import { existsSync } from 'node:fs'
 import { Kafka, logLevel } from 'kafkajs'
 import { describe, expect, test } from 'vitest'
-import { startKafka } from '../support/kafka/broker.ts'
+import { clusterId, startKafka } from '../support/kafka/broker.ts'
 import { kafkaAvailable } from '../support/kafka/jars.ts'
 import { bePatient, comes } from '../support/patience.ts'
 import { firstLine, isRunning, killProgram, startProgram } from '../support/program.ts'
 
 bePatient()
+
+test.each([0x00, 0x7f, 0xf8, 0xfb, 0xff])('no cluster has a name that looks like an option: %i', (byte) => {
+  expect(clusterId(new Uint8Array(16).fill(byte))).toMatch(/^[A-Za-z0-9_][A-Za-z0-9_-]{21}$/)
+})
 
 describe.skipIf(!kafkaAvailable())('the launcher of Kafka', () => {
   test('keeps what was written over a crash of the broker, and leaves nothing when it is stopped', async () => {

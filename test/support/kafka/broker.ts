@@ -38,7 +38,7 @@ export async function startKafka(options: KafkaOptions = {}): Promise<KafkaServe
   const start = (): Promise<void> => server.start(java('kafka.Kafka', [file]), () => answers(bootstrap))
   try {
     await writeFile(file, propertiesText(await brokerSettings(server.directory, port)))
-    const cluster = randomBytes(16).toString('base64url')
+    const cluster = clusterId(randomBytes(16))
     await server.run(java('kafka.tools.StorageTool', ['format', '-t', cluster, '-c', file]))
     await start()
   } catch (error) {
@@ -46,6 +46,12 @@ export async function startKafka(options: KafkaOptions = {}): Promise<KafkaServe
     throw error
   }
   return Object.assign(server.control(start), { bootstrap })
+}
+
+/** A name for the cluster. It must not begin with a dash, or the program that formats the storage takes it for an option. */
+export function clusterId(bytes: Uint8Array): string {
+  const id = Buffer.from(bytes).toString('base64url')
+  return id.startsWith('-') ? `A${id.slice(1)}` : id
 }
 
 async function brokerSettings(directory: string, port: number): Promise<Properties> {

@@ -1,0 +1,70 @@
+// npm run bench -- stream [--rounds 3] [--only kafka] [--events 200000] [--keys 10000]
+// The log stream beside the queue and Debezium: from the same table to a no-op and to the same Kafka.
+import { parseArgs } from 'node:util'
+import { startKafka } from '../test/support/kafka/broker.ts'
+import { startConnect } from '../test/support/kafka/connect.ts'
+import { kafkaAvailable } from '../test/support/kafka/jars.ts'
+import { STREAM_SCENARIOS } from './stream/scenarios.ts'
+import { type Stage } from './stream/stage.ts'
+import { Topics } from './stream/topics.ts'
+import { describeMachine } from './support/machine.ts'
+import { print, progressLine } from './support/progress.ts'
+import { printBars, printScenario } from './support/report.ts'
+import { Results } from './support/results.ts'
+import { writeFigures } from './support/results-file.ts'
+import { durableSettings, openBenchDatabase } from './support/server.ts'
+
+const FULL_EVENTS = 200_000
+const { values } = parseArgs({
+  options: {
+    rounds: { type: 'string', default: '3' },
+    only: { type: 'string', default: '' },
+    events: { type: 'string', default: String(FULL_EVENTS) },
+    keys: { type: 'string', default: '10000' },
+  },
+})
+const events = Number(values.events)
+const chosen = STREAM_SCENARIOS.filter(
+  ({ name }) => values.only === '' || values.only.split(',').includes(name),
+)
+// A trial must not replace the figures of a full run.
+const isFull = events === FULL_EVENTS && values.only === ''
+const path = isFull ? 'bench/results/stream.json' : 'bench/results/trial.json'
+
+await using database = await openBenchDatabase()
+const needsKafka = chosen.some(({ name }) => name.startsWith('kafka'))
+const kafka = needsKafka && kafkaAvailable() ? await startKafka() : null
+const connect = kafka === null ? null : await startConnect({ bootstrap: kafka.bootstrap })
+try {
+  await measure(kafka === null || connect === null ? null : { topics: new Topics(kafka.bootstrap), connect })
+} finally {
+  await connect?.stop()
+  await kafka?.stop()
+}
+
+async function measure(servers: Stage['servers']): Promise<void> {
+  const results = new Results()
+  const circumstances = {
+    events,
+    keys: Number(values.keys),
+    machine: describeMachine(),
+    versions: { node: process.version, postgres: database.version },
+    server: await durableSettings(database),
+  }
+  for (let round = 1; round <= Number(values.rounds); round += 1) {
+    const progress = (text: string): void => progressLine(`round ${round} of ${values.rounds}: ${text}`)
+    const stage = { database, servers, events, keys: circumstances.keys, round, results, progress }
+    for (const scenario of chosen) {
+      await scenario.run(stage)
+      await writeFigures(path, circumstances, results, barsOf(results))
+    }
+  }
+  progressLine('')
+  for (const { name } of chosen) printScenario(results, name)
+  printBars(barsOf(results))
+  print(`\nWritten to ${path}`)
+}
+
+function barsOf(results: Results): ReturnType<(typeof STREAM_SCENARIOS)[number]['bars']> {
+  return STREAM_SCENARIOS.flatMap((scenario) => scenario.bars(results))
+}

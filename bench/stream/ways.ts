@@ -1,0 +1,129 @@
+// The ways from the table to a no-op, and to Kafka.
+import pg from 'pg'
+import { debeziumConnector } from '../../src/debezium/connector.ts'
+import { relay, subscription } from '../../src/index.ts'
+import { kafka } from '../../src/kafka/index.ts'
+import { systemClock } from '../../src/runtime/clock.ts'
+import { type ReplicationClient, readLog } from '../../src/stream/postgres/replication.ts'
+import { type BenchCatalogue, benchOutbox, SCHEMA } from '../support/commitpost.ts'
+import type { BenchPayload } from '../support/payload.ts'
+import type { Stage } from './stage.ts'
+import { until } from './stage.ts'
+
+type Engine = 'queue' | 'stream'
+type Order = 'none' | 'aggregate'
+type Stop = () => Promise<void>
+
+/** A way to a function that only counts. */
+export interface NoOpWay {
+  readonly name: string
+  /** Resolves once whatever is committed from now on comes. */
+  start(stage: Stage, onEvent: (payload: BenchPayload | null) => void): Promise<Stop>
+}
+
+/** A way to the topic `<prefix>.order`. */
+export interface KafkaWay {
+  readonly name: string
+  start(stage: Stage, prefix: string): Promise<Stop>
+}
+
+/** Names that the bars speak of. */
+export const BARE = 'bare pgoutput reader'
+export const LOG = 'commitpost log stream'
+export const DEBEZIUM = 'Debezium'
+
+export const NO_OP_WAYS: readonly NoOpWay[] = [
+  { name: BARE, start: readBare },
+  { name: LOG, start: (stage, onEvent) => work(stage, 'stream', 'none', onEvent) },
+  { name: `${LOG}, in order`, start: (stage, onEvent) => work(stage, 'stream', 'aggregate', onEvent) },
+  { name: 'commitpost queue', start: (stage, onEvent) => work(stage, 'queue', 'none', onEvent) },
+  {
+    name: 'commitpost queue, in order',
+    start: (stage, onEvent) => work(stage, 'queue', 'aggregate', onEvent),
+  },
+]
+
+export const KAFKA_WAYS: readonly KafkaWay[] = [
+  { name: LOG, start: (stage, prefix) => send(stage, 'stream', prefix) },
+  { name: 'commitpost queue', start: (stage, prefix) => send(stage, 'queue', prefix) },
+  { name: DEBEZIUM, start: capture },
+]
+
+async function work(
+  { database }: Stage,
+  engine: Engine,
+  order: Order,
+  onEvent: (payload: BenchPayload) => void,
+): Promise<Stop> {
+  const on = { OrderPlaced: ({ payload }: { readonly payload: BenchPayload }) => onEvent(payload) }
+  const options = { engine, order, on, batchSize: 1_000, concurrency: 100 }
+  return begin(database.pool, engine, subscription<BenchCatalogue, unknown>('bench', options))
+}
+
+async function send({ database, servers }: Stage, engine: Engine, prefix: string): Promise<Stop> {
+  if (servers === null) throw new Error('there is no Kafka')
+  const via = kafka({ producer: servers.topics.producer, topic: `${prefix}.{aggregateType}` })
+  return begin(database.pool, engine, relay('bench', { engine, via, order: 'aggregate', batchSize: 1_000 }))
+}
+
+async function begin(
+  pool: pg.Pool,
+  engine: Engine,
+  taker: Parameters<ReturnType<typeof benchOutbox>['worker']>[0][number],
+): Promise<Stop> {
+  let isReading = engine === 'queue'
+  const observe = ({ kind }: { readonly kind: string }): void => {
+    if (kind === 'streaming') isReading = true
+  }
+  const worker = benchOutbox(pool).worker([taker], { observers: [observe] })
+  await worker.start()
+  await worker.active()
+  await until(() => isReading)
+  return () => worker.stop()
+}
+
+/** What the server can do at most: every row is taken from the socket, and nothing is done with it. */
+async function readBare({ database }: Stage, onEvent: (payload: null) => void): Promise<Stop> {
+  const { rows } = await database.pool.query<{ lsn: string; publication: string }>(
+    `select (pg_create_logical_replication_slot('bare', 'pgoutput')).lsn::text as lsn, ${SCHEMA}.outbox_publication() as publication`,
+  )
+  const options = { connectionString: database.url, replication: 'database' }
+  const client = new pg.Client(options) as unknown as ReplicationClient
+  await client.connect()
+  const request = { slot: 'bare', publication: rows[0]?.publication ?? '', prefix: 'bare', from: 0n }
+  const log = await readLog(client, systemClock, request, {
+    event: () => onEvent(null),
+    commit: (lsn) => log.confirm(lsn),
+    mark: () => undefined,
+    ended: () => undefined,
+  })
+  return () => log.close()
+}
+
+async function capture({ database, servers }: Stage, prefix: string): Promise<Stop> {
+  if (servers === null) throw new Error('there is no Kafka Connect')
+  const { hostname, port, username, password, pathname } = new URL(database.url)
+  const { name, config } = debeziumConnector({
+    engine: 'postgres',
+    name: prefix,
+    host: hostname,
+    port: Number(port),
+    user: decodeURIComponent(username),
+    password: decodeURIComponent(password),
+    database: pathname.slice(1),
+    schema: SCHEMA,
+    topicPrefix: prefix,
+    payload: 'json',
+    existing: false,
+    publication: 'filtered',
+    bootstrap: '',
+    serverId: 1,
+  })
+  await servers.connect.register(name, config)
+  const active = 'select 1 from pg_replication_slots where slot_name = $1 and active'
+  await until(async () => (await database.pool.query(active, [config['slot.name']])).rowCount === 1)
+  return async () => {
+    await servers.connect.unregister(name)
+    await database.pool.query(`drop publication if exists ${config['publication.name']}`)
+  }
+}
