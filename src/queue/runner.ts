@@ -211,8 +211,9 @@ export class Runner<Delivery extends ClaimedDelivery = ClaimedDelivery> {
       const { deliveries, confirmedAtMs, isAll } = await source.take(limit)
       if (deliveries.length > 0) this.#tellClaimed(deliveries.length, 0, clock.monotonicMs() - sentAtMs)
       this.#giveBack(backlog.offer(hand.take(deliveries, confirmedAtMs), claim))
-      // The next claim is sent first: the database works on it while the handlers run.
-      void nextTurn().then(() => this.#executor.pump())
+      // The next claim is sent first: the database works on it while the handlers run. After the last there is none to send.
+      if (isAll) this.#executor.pump()
+      else void nextTurn().then(() => this.#executor.pump())
       return { got: deliveries.length, isAll }
     } catch (error) {
       backlog.offer([], claim)

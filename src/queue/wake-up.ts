@@ -3,6 +3,13 @@ import type { Clock } from '../runtime/clock.ts'
 // Without one, every abort makes an exception with a stack, which costs more than the wait it ends.
 const NO_REASON = null
 
+/** The timer under way. */
+interface Alarm {
+  readonly atMs: number
+  readonly signal: AbortSignal
+  readonly off: AbortController
+}
+
 /**
  * A bell with memory. Ringing it any number of times ends at most one wait: the one under way, or the next.
  */
@@ -10,6 +17,8 @@ export class WakeUp {
   readonly #clock: Clock
   #rung = false
   #end: (() => void) | null = null
+  #untilMs = 0
+  #alarm: Alarm | null = null
 
   constructor(clock: Clock) {
     this.#clock = clock
@@ -34,19 +43,34 @@ export class WakeUp {
     return rung
   }
 
-  async #sleep(ms: number, signal: AbortSignal): Promise<void> {
-    const rung = new AbortController()
-    const end = (): void => rung.abort(NO_REASON)
-    signal.addEventListener('abort', end, { once: true })
-    this.#end = end
-    await (ms === Number.POSITIVE_INFINITY ? aborted(rung.signal) : this.#clock.sleep(ms, rung.signal))
-    this.#end = null
-    signal.removeEventListener('abort', end)
+  #sleep(ms: number, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      this.#end = () => {
+        this.#end = null
+        resolve()
+      }
+      this.#untilMs = this.#clock.monotonicMs() + ms
+      this.#setAlarm(signal)
+    })
   }
-}
 
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    signal.addEventListener('abort', () => resolve(), { once: true })
-  })
+  // One that goes off too early is set again then. To end one with every ring, and to begin another with the next wait,
+  // takes longer than all else between a notification and the claim that it asks for.
+  #setAlarm(signal: AbortSignal): void {
+    const atMs = this.#untilMs
+    if (this.#alarm !== null && this.#alarm.atMs <= atMs && this.#alarm.signal === signal) return
+    this.#alarm?.off.abort(NO_REASON)
+    const alarm = { atMs, signal, off: new AbortController() }
+    this.#alarm = alarm
+    const ended = AbortSignal.any([signal, alarm.off.signal])
+    void this.#clock.sleep(atMs - this.#clock.monotonicMs(), ended).then(() => this.#wentOff(alarm))
+  }
+
+  #wentOff(alarm: Alarm): void {
+    if (this.#alarm !== alarm) return
+    this.#alarm = null
+    if (this.#end === null) return
+    if (alarm.signal.aborted || this.#clock.monotonicMs() >= this.#untilMs) this.#end()
+    else this.#setAlarm(alarm.signal)
+  }
 }

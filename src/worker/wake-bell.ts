@@ -7,6 +7,8 @@ export interface Wakeable {
 
 /** Notifications take a lock of the whole server when they commit: under a load, a few hundred a second per process. */
 const NOTIFY_EVERY_MS = 3
+/** So many may go out without a pause: where commits are few, none is told of late because another came just before. */
+const NOTIFIES_AT_ONCE = 5
 
 /** Tells the workers of this process at once, and those of others soon, that there may be work. */
 export class WakeBell {
@@ -15,6 +17,8 @@ export class WakeBell {
   readonly #clock: Clock
   #notifying = false
   #again = false
+  /** Up to when the pauses are kept for what was sent so far. */
+  #paidUntilMs = Number.NEGATIVE_INFINITY
 
   /** `notify` reaches other processes; null where nobody is to be told. */
   constructor(notify: (() => Promise<void>) | null, clock: Clock) {
@@ -42,8 +46,17 @@ export class WakeBell {
     while (this.#again) {
       this.#again = false
       await notify().catch(() => {})
-      await this.#clock.sleep(NOTIFY_EVERY_MS)
+      const pauseMs = this.#pauseMs()
+      if (pauseMs > 0) await this.#clock.sleep(pauseMs)
     }
     this.#notifying = false
+  }
+
+  /** How long to wait after this notification, so that there are no more of them in the long run than its pause allows. */
+  #pauseMs(): number {
+    const nowMs = this.#clock.monotonicMs()
+    const mostSavedMs = NOTIFIES_AT_ONCE * NOTIFY_EVERY_MS
+    this.#paidUntilMs = Math.max(this.#paidUntilMs, nowMs - mostSavedMs) + NOTIFY_EVERY_MS
+    return this.#paidUntilMs - nowMs
   }
 }

@@ -95,6 +95,20 @@ describe('a claim that begins at the low-water bound', () => {
   })
 })
 
+describe('a bound that is being moved on', () => {
+  test('keeps nobody waiting for what was claimed', async () => {
+    await using h = await hazard()
+    const { store, pool } = h.worker('w')
+    const sub = await join(store)
+    await publish(h.db.pool, ['a'])
+    const moving = pool.holdBefore(/outbox_event_id_seq/)
+    const request = { subscriptionId: sub.id, workerId: 'w', limit: 100, leaseMs: LEASE_MS }
+    expect(await store.claim(request)).toHaveLength(1)
+    await moving.reached
+    moving.go()
+  })
+})
+
 describe('a publisher that has a position but has not inserted yet', () => {
   /** Stops every INSERT when its defaults are evaluated; `assign` is what happens after the stop. */
   async function stopPublishers(h: Hazard, assign: string): Promise<pg.Client> {

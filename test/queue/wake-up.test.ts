@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { WakeUp } from '../../src/queue/wake-up.ts'
 import { ManualClock } from '../../src/runtime/manual-clock.ts'
 import { turn } from './fakes.ts'
@@ -38,6 +38,47 @@ describe('a wake-up', () => {
     const waited = wakeUp.wait(50, stop.signal)
     await clock.advance(50)
     expect(await waited).toBe(false)
+  })
+
+  test('that ended a wait does not let the next one end when the first would have', async () => {
+    const { clock, stop, wakeUp } = setup()
+    const first = wakeUp.wait(1_000, stop.signal)
+    await clock.advance(600)
+    wakeUp.wake()
+    await first
+    let ended = false
+    const second = wakeUp.wait(1_000, stop.signal).then((rung) => {
+      ended = true
+      return rung
+    })
+    await clock.advance(999)
+    expect(ended).toBe(false)
+    await clock.advance(1)
+    expect(await second).toBe(false)
+  })
+
+  test('that ended a long wait does not keep a shorter one from ending in time', async () => {
+    const { clock, stop, wakeUp } = setup()
+    const long = wakeUp.wait(1_000, stop.signal)
+    wakeUp.wake()
+    await long
+    let ended = false
+    void wakeUp.wait(20, stop.signal).then(() => {
+      ended = true
+    })
+    await clock.advance(20)
+    expect(ended).toBe(true)
+  })
+
+  test('needs no timer for each of many waits that it ends', async () => {
+    const { clock, stop, wakeUp } = setup()
+    const timers = vi.spyOn(clock, 'sleep')
+    for (let waits = 0; waits < 100; waits += 1) {
+      const waited = wakeUp.wait(20, stop.signal)
+      wakeUp.wake()
+      expect(await waited).toBe(true)
+    }
+    expect(timers).toHaveBeenCalledTimes(1)
   })
 
   test('does not outlast the stop, and leaves no timer behind', async () => {

@@ -69,6 +69,32 @@ describe('a worker that has nothing to do', () => {
   })
 })
 
+describe('a claim that brings all there is', () => {
+  test('has its handlers run at once: there is no other claim to be sent before', async () => {
+    const { outbox, tables, clock } = memoryOutbox()
+    let othersHadATurn = false
+    let waited: boolean | null = null
+    const things = outbox.subscription('things', {
+      on: {
+        ThingHappened: () => {
+          waited = othersHadATurn
+        },
+      },
+    })
+    const observe = ({ kind }: WorkerEvent): void => {
+      if (kind === 'claimed') setImmediate(() => (othersHadATurn = true))
+    }
+    const worker = outbox.worker([things], { observers: [observe] })
+    tables.publish()
+    await worker.start()
+    await clock.advance(10)
+    expect(waited).toBe(false)
+    const stopped = worker.stop()
+    await clock.advance(1_000)
+    await stopped
+  })
+})
+
 describe('D1 a worker that takes one batch per period', () => {
   test('makes one claim of at most its batch size every five seconds, woken or not', async () => {
     const { clock, outbox, tables, ran, stop } = await setup({ batchSize: 50, pollMs: 5_000, drain: false })

@@ -55,6 +55,7 @@ export class LowWater {
   #refreshedAt = Number.NEGATIVE_INFINITY
   #refreshesDue = REFRESHES_PER_BOUND
   #unboundedAt = 0
+  #refreshing: Promise<void> | null = null
 
   constructor(pool: PgPool, schema: QuotedSchema, subscriptionId: number, clock: Clock) {
     this.#pool = pool
@@ -64,14 +65,11 @@ export class LowWater {
     this.#unboundedAt = clock.monotonicMs()
   }
 
-  /** The bound for the next claim. Refreshed about once a second while there is work, with a claim. */
+  /** The bound for the next claim. */
   async next(): Promise<LowWaterBound> {
+    // Two small statements about once a second: it is ended long before, unless claims follow each other at once.
+    await this.#refreshing
     const now = this.#clock.monotonicMs()
-    if (now - this.#refreshedAt >= (this.#refreshesDue > 0 ? REFRESH_MS : IDLE_REFRESH_MS)) {
-      this.#refreshedAt = now
-      this.#refreshesDue -= 1
-      await this.#refresh()
-    }
     if (now - this.#unboundedAt >= UNBOUNDED_PASS_MS) {
       this.#unboundedAt = now
       return UNBOUNDED
@@ -79,9 +77,22 @@ export class LowWater {
     return this.#bound
   }
 
-  /** Takes note of what a claim brought: after nothing, the bound may stay as it is. */
+  /**
+   * Takes note of what a claim brought, and about once a second while there is work moves the bound on: behind the claim,
+   * so that what was claimed does not wait for it.
+   */
   claimed(count: number): void {
     if (count > 0) this.#refreshesDue = REFRESHES_PER_BOUND
+    const now = this.#clock.monotonicMs()
+    if (now - this.#refreshedAt < (this.#refreshesDue > 0 ? REFRESH_MS : IDLE_REFRESH_MS)) return
+    this.#refreshedAt = now
+    this.#refreshesDue -= 1
+    // What fails leaves the bound as it is, which is safe; the next claim meets the same trouble, and tells.
+    this.#refreshing = this.#refresh()
+      .catch(() => undefined)
+      .finally(() => {
+        this.#refreshing = null
+      })
   }
 
   async #refresh(): Promise<void> {

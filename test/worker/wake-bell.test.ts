@@ -1,0 +1,47 @@
+import { describe, expect, test } from 'vitest'
+import { ManualClock } from '../../src/runtime/manual-clock.ts'
+import { WakeBell } from '../../src/worker/wake-bell.ts'
+import { turn } from '../queue/fakes.ts'
+
+function setup() {
+  const clock = new ManualClock()
+  const toldAtMs: number[] = []
+  const bell = new WakeBell(async () => {
+    toldAtMs.push(clock.monotonicMs())
+  }, clock)
+  return { clock, bell, toldAtMs }
+}
+
+describe('a bell that tells other processes', () => {
+  test('tells of each of a few commits at once, however close together they come', async () => {
+    const { clock, bell, toldAtMs } = setup()
+    for (const pauseMs of [5, 1, 1, 8, 5]) {
+      bell.ring()
+      await turn()
+      await clock.advance(pauseMs)
+    }
+    expect(toldAtMs).toEqual([0, 5, 6, 7, 15])
+  })
+
+  test('tells no more than a few hundred times a second while commits never end', async () => {
+    const { clock, bell, toldAtMs } = setup()
+    for (let ms = 0; ms < 1_000; ms += 1) {
+      for (let commits = 0; commits < 10; commits += 1) bell.ring()
+      await clock.advance(1)
+    }
+    expect(toldAtMs.length).toBeLessThan(345)
+    expect(toldAtMs.length).toBeGreaterThan(300)
+  })
+
+  test('tells of the last commit of many', async () => {
+    const { clock, bell, toldAtMs } = setup()
+    for (let ms = 0; ms < 100; ms += 1) {
+      bell.ring()
+      await clock.advance(1)
+    }
+    bell.ring()
+    const before = toldAtMs.length
+    await clock.advance(10)
+    expect(toldAtMs.length).toBeGreaterThan(before)
+  })
+})
