@@ -1,16 +1,30 @@
 import type { LaneClaimRequest, LaneDelivery } from '../queue-store.ts'
 import { keptQuery, type PgPool, withClient } from './client.ts'
-import { RETURNING_CLAIMED, selectClaimed, toDeliveries } from './event-row.ts'
+import { MARKS, packedDelivery, toDeliveries } from './event-row.ts'
 import { FRESH_POSITION } from './fresh-position.ts'
 import { type QuotedSchema, sequenceName } from './identifiers.ts'
 import { LEASE_OF_LANES, ownedLanes, RECORD_OF_LANES } from './lane-sql.ts'
 import { recordLease } from './lease-sql.ts'
 import type { LowWaterBound } from './low-water.ts'
 
+/** Returned in place of what was taken where something is held. */
+const HELD = 'held'
+
+// Of one lane, in position order.
+const freshRows = (schema: QuotedSchema, from: string, limit: string, also = ''): string => `
+         select d.id from ${schema}.outbox_delivery d
+          where d.subscription_id = $1 and d.lane = m.lane and d.fresh
+            and ${FRESH_POSITION} >= ${from}${also}
+          order by ${FRESH_POSITION}
+          limit ${limit}`
+
 // Where nothing of these lanes is held and the subscription is not being widened, no key waits for anything: its events
 // may be taken as they stand. NOWAIT, because a row that somebody has locked may not be passed by later ones of its key,
 // and not be waited for either. Nor may one that was changed since this statement began: the lock follows it, and so does
 // the update, which goes by key. By ctid it would not find the version that is locked.
+// In a window ($8 positions wide, see claim-window.ts) every lane is read before any is read further. Of each lane what is
+// taken is a stretch from its first row, whichever of the two brought it: the second begins where the first has ended, and
+// is read only if that left room.
 const claimFreshLanesSql = (schema: QuotedSchema): string => `
   with open as materialized (
     select s.id, case when s.generation = $7 then $6::bigint else 0 end as low_water, s.served_to
@@ -29,17 +43,34 @@ const claimFreshLanesSql = (schema: QuotedSchema): string => `
           where h.subscription_id = $1 and h.lane = m.lane and h.held and h.ordering_key is not null
           limit 1) h) as something
   ),
+  heads as materialized (
+    select min(r.id) as first
+      from mine m
+     cross join lateral (${freshRows(schema, "(select low_water from open)", '1')}) r
+     where $8 > 0 and not (select something from held)
+  ),
   fresh as materialized (
     select array(
-      select r.id from mine m
-       cross join lateral (
-         select d.id from ${schema}.outbox_delivery d
-          where d.subscription_id = $1 and d.lane = m.lane and d.fresh
-            and ${FRESH_POSITION} >= (select low_water from open)
-          order by ${FRESH_POSITION}
-          limit $3
+      select r.id from (
+        select r.id from mine m
+         cross join lateral (${freshRows(
+           schema,
+           '(select first from heads)',
+           '$3',
+           `
+            and ${FRESH_POSITION} < (select first + $8 from heads)`,
+         )}
             for update nowait) r
-       where not (select something from held)
+         where (select first from heads) is not null
+        union all
+        select r.id from mine m
+         cross join lateral (${freshRows(
+           schema,
+           'coalesce((select first + $8 from heads), (select low_water from open))',
+           '$3',
+         )}
+            for update nowait) r
+         where not (select something from held)) r
        limit $3) as ids
   ),
   claimed as (
@@ -48,11 +79,11 @@ const claimFreshLanesSql = (schema: QuotedSchema): string => `
            updated_at = (select since from lease), locked_by = $2, locked_until = ${LEASE_OF_LANES},
            lease_token = (select token from lease)
      where d.id = any ((select ids from fresh)::bigint[]) and d.subscription_id = $1
-    returning ${RETURNING_CLAIMED}, false as was_held
-  ),${recordLease(schema, RECORD_OF_LANES)}
-  ${selectClaimed(schema)}
+    returning ${packedDelivery(schema, `'${MARKS.none}'`)}
+  ),${recordLease(schema, { ...RECORD_OF_LANES, positions: '(select ids from fresh)' })}
+  select packed from claimed
   union all
-  select null where (select something from held)`
+  select '${HELD}' where (select something from held)`
 
 /**
  * Takes deliveries of owned lanes of which none is held: the usual case, and two thirds of the work of `claimLanes`.
@@ -64,6 +95,7 @@ export async function claimFreshLanes(
   schema: QuotedSchema,
   request: LaneClaimRequest,
   bound: LowWaterBound,
+  windowWidth: number,
 ): Promise<readonly LaneDelivery[] | null> {
   const { subscriptionId, workerId, limit, lanes } = request
   const values = [
@@ -74,10 +106,11 @@ export async function claimFreshLanes(
     lanes.map(({ epoch }) => epoch),
     bound.position,
     bound.generation,
+    windowWidth,
   ]
   const rows = await withClient(pool, (client) =>
     keptQuery(client, 'claim_fresh_lanes', claimFreshLanesSql(schema), values),
   )
-  if (rows[0]?.[0] === null) return null
+  if (rows[0]?.[0] === HELD) return null
   return toDeliveries(rows, subscriptionId, workerId)
 }

@@ -1,6 +1,6 @@
 import type { LaneClaimRequest, LaneDelivery } from '../queue-store.ts'
 import { keptQuery, type PgPool, withClient } from './client.ts'
-import { RETURNING_CLAIMED, selectClaimed, toDeliveries } from './event-row.ts'
+import { MARKS, packedDelivery, toDeliveries } from './event-row.ts'
 import { FRESH_POSITION } from './fresh-position.ts'
 import { type QuotedSchema, sequenceName } from './identifiers.ts'
 import { LEASE_OF_LANES, ownedLanes, RECORD_OF_LANES, tryLock } from './lane-sql.ts'
@@ -113,24 +113,24 @@ const claimLanesSql = (schema: QuotedSchema): string => `
      where d.id = any (array(select id from tried where got and blocked)) and d.subscription_id = $1
     returning 1
   ),
-  updated as (
+  claimed as (
     update ${schema}.outbox_delivery d
        set status = 'PROCESSING', held = false, next_retry_at = null, attempt_count = d.attempt_count + 1,
            last_attempt_at = (select since from lease), updated_at = (select since from lease), locked_by = $2,
            locked_until = ${LEASE_OF_LANES},
            lease_token = (select token from lease)
      where d.id = any (array(${takenRows})) and d.subscription_id = $1
-    returning ${RETURNING_CLAIMED}
-  ),
-  claimed as (
-    select u.*, u.id in (select id from tried where was_held) as was_held from updated u
-  ),${recordLease(schema, RECORD_OF_LANES)}
+    returning d.id, ${packedDelivery(
+      schema,
+      `case when d.id in (select id from tried where was_held) then '${MARKS.held}' else '${MARKS.none}' end`,
+    )}
+  ),${recordLease(schema, { ...RECORD_OF_LANES, positions: 'array(select id from claimed)' })}
   select c.packed, case when c.packed is null then l.left when l.stopped then '${STOPPED}' end
     from (select not bool_and(t.got) as stopped,
                  json_build_object('parked', count(*) filter (where t.got and t.blocked),
                    'stopped', coalesce(json_agg(distinct t.key) filter (where not t.got), '[]'))::text as left
             from tried t) l
-    left join (${selectClaimed(schema)}) c on true`
+    left join (select packed from claimed where packed is not null) c on true`
 
 /** How many rows a claim looks at that found nothing but rows to park, and how often it looks again. */
 const LOOKS = [1_000, 5_000, 5_000] as const

@@ -1,6 +1,6 @@
 import type { LaneDelivery, SuspectClaimRequest } from '../queue-store.ts'
 import { type PgPool, rawQuery, withClient } from './client.ts'
-import { RETURNING_CLAIMED, selectClaimed, toDeliveries } from './event-row.ts'
+import { MARKS, packedDelivery, toDeliveries } from './event-row.ts'
 import { type QuotedSchema, sequenceName } from './identifiers.ts'
 import { LEASE_OF_LANES, ownedLanes, RECORD_OF_LANES } from './lane-sql.ts'
 import { recordLease } from './lease-sql.ts'
@@ -44,23 +44,15 @@ const claimSuspectsSql = (schema: QuotedSchema): string => `
        order by d.id
        limit $6
          for update skip locked) as ids
-  ),
-  updated as (
-    update ${schema}.outbox_delivery d
-       set status = 'PROCESSING', held = false, suspect = false, next_retry_at = null,
-           attempt_count = d.attempt_count + 1,
-           last_attempt_at = clock_timestamp(), updated_at = clock_timestamp(), locked_by = $2,
-           locked_until = ${LEASE_OF_LANES},
-           lease_token = (select token from lease)
-     where d.id = any ((select ids from pick)::bigint[]) and d.subscription_id = $1
-    returning ${RETURNING_CLAIMED}
-  ),
-  claimed as (
-    select u.lane, u.id, u.event_id, u.attempt_count, u.max_attempts, true as suspect, u.lease_token, u.ordering_key,
-           true as was_held
-      from updated u
-  ),${recordLease(schema, RECORD_OF_LANES)}
-  ${selectClaimed(schema)}`
+  ),${recordLease(schema, { ...RECORD_OF_LANES, positions: '(select ids from pick)' })}
+  update ${schema}.outbox_delivery d
+     set status = 'PROCESSING', held = false, suspect = false, next_retry_at = null,
+         attempt_count = d.attempt_count + 1,
+         last_attempt_at = clock_timestamp(), updated_at = clock_timestamp(), locked_by = $2,
+         locked_until = ${LEASE_OF_LANES},
+         lease_token = (select token from lease)
+   where d.id = any ((select ids from pick)::bigint[]) and d.subscription_id = $1
+  returning ${packedDelivery(schema, `'${MARKS.suspect}'`)}`
 
 /** Takes up to so many suspects that are due, in position order, under one lease token. */
 export async function claimSuspects(

@@ -1,7 +1,7 @@
 import type { ClaimedDelivery } from '../../delivery/delivery.ts'
 import type { ClaimRequest } from '../queue-store.ts'
 import { keptQuery, type PgPool, withClient } from './client.ts'
-import { RETURNING_CLAIMED, selectClaimed, toDeliveries } from './event-row.ts'
+import { MARKS, packedDelivery, toDeliveries } from './event-row.ts'
 import { FRESH_POSITION } from './fresh-position.ts'
 import { type QuotedSchema, sequenceName } from './identifiers.ts'
 import { recordLease } from './lease-sql.ts'
@@ -50,16 +50,19 @@ const claimSql = (schema: QuotedSchema): string => `
          and d.id <> all ((select ids from due)::bigint[])`,
   )}
   ),
-  claimed as (
-    update ${schema}.outbox_delivery d
-       set status = 'PROCESSING', held = false, next_retry_at = null, attempt_count = d.attempt_count + 1,
-           last_attempt_at = (select since from lease), updated_at = (select since from lease), locked_by = $2,
-           locked_until = (select until from lease), lease_token = (select token from lease)
-     where d.id = any ((select ids from due) || (select ids from fresh) || (select ids from more))
-       and d.subscription_id = $1
-    returning ${RETURNING_CLAIMED}, false as was_held
-  ),${recordLease(schema, { until: '(select until from lease)', lanes: `'{0}'` })}
-  ${selectClaimed(schema)}`
+  taken as materialized (
+    select (select ids from due) || (select ids from fresh) || (select ids from more) as ids
+  ),${recordLease(schema, {
+    until: '(select until from lease)',
+    lanes: `'{0}'`,
+    positions: '(select ids from taken)',
+  })}
+  update ${schema}.outbox_delivery d
+     set status = 'PROCESSING', held = false, next_retry_at = null, attempt_count = d.attempt_count + 1,
+         last_attempt_at = (select since from lease), updated_at = (select since from lease), locked_by = $2,
+         locked_until = (select until from lease), lease_token = (select token from lease)
+   where d.id = any ((select ids from taken)::bigint[]) and d.subscription_id = $1
+  returning ${packedDelivery(schema, `'${MARKS.none}'`)}`
 
 /** Takes fresh deliveries and due retries of an unordered subscription, in position order, under one lease token. */
 export async function claim(

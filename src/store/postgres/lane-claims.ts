@@ -3,6 +3,7 @@ import { sqlState } from '../../runtime/sql-state.ts'
 import type { LaneClaimRequest, LaneDelivery } from '../queue-store.ts'
 import { claimFreshLanes } from './claim-fresh-lanes.ts'
 import { claimLanes } from './claim-lanes.ts'
+import { ClaimWindow } from './claim-window.ts'
 import type { PgPool } from './client.ts'
 import type { QuotedSchema } from './identifiers.ts'
 import type { LowWaterBound } from './low-water.ts'
@@ -16,6 +17,7 @@ export class LaneClaims {
   readonly #pool: PgPool
   readonly #schema: QuotedSchema
   readonly #clock: Clock
+  readonly #window = new ClaimWindow()
   #heldUntilMs = Number.NEGATIVE_INFINITY
 
   constructor(pool: PgPool, schema: QuotedSchema, clock: Clock) {
@@ -42,8 +44,11 @@ export class LaneClaims {
     request: LaneClaimRequest,
     bound: LowWaterBound,
   ): Promise<readonly LaneDelivery[] | null> {
+    const width = this.#window.next(request.limit)
     try {
-      return await claimFreshLanes(this.#pool, this.#schema, request, bound)
+      const taken = await claimFreshLanes(this.#pool, this.#schema, request, bound, width)
+      this.#window.taken(taken?.map(({ position }) => position) ?? [], request.limit, width)
+      return taken
     } catch (error) {
       if (sqlState(error) === LOCK_NOT_AVAILABLE) return null
       throw error

@@ -15,7 +15,7 @@ const done = `status = 'DONE', processed_at = (select clock_timestamp()), update
          locked_by = null, locked_until = null, lease_token = null`
 
 // The time-out is set by the statement itself, for its own transaction: it costs no round trip and leaves nothing in a
-// session that may be somebody else's next.
+// session that may be somebody else's next. Which were written is told only where not all of them were.
 const settleDoneSql = (schema: QuotedSchema): string => `
   with changed as (
     update ${schema}.outbox_delivery d
@@ -23,12 +23,15 @@ const settleDoneSql = (schema: QuotedSchema): string => `
      where ${leased} and (select set_config('lock_timeout', '${PATIENCE_MS}', true)) is not null
     returning d.id
   ),
+  written as materialized (select count(*) as count from changed),
   ended as (
     delete from ${schema}.outbox_lease l
      where $4 and l.subscription_id = $1 and l.token = $2
-       and (select count(*) from changed) = cardinality($3::bigint[])
+       and (select count from written) = cardinality($3::bigint[])
   )
-  select id from changed`
+  select count from written
+  union all
+  select id from changed where (select count from written) < cardinality($3::bigint[])`
 
 // Row by row, past those that are locked. It costs more than the plain UPDATE, so it is for when that has waited.
 const settleFreeSql = (schema: QuotedSchema): string => `
@@ -59,7 +62,8 @@ export interface DoneRequest {
 
 /** What was written, by position: what was still leased under the token, and of that what is locked. */
 export interface DoneReport {
-  readonly settled: ReadonlySet<string>
+  /** Null for all of them. */
+  readonly settled: ReadonlySet<string> | null
   readonly busy: ReadonlySet<string>
   /** Whether the lease of their claim ended with them. */
   readonly leaseEnded: boolean
@@ -75,12 +79,10 @@ export async function settleDone(
 ): Promise<DoneReport> {
   if (request.wasLocked) return settleFree(client, schema, request)
   try {
-    const rows = await keptQuery(client, 'settle_done', settleDoneSql(schema), [
-      ...valuesOf(request),
-      request.areLast,
-    ])
-    const leaseEnded = request.areLast && rows.length === request.positions.length
-    return { settled: positionsOf(rows), busy: NONE, leaseEnded }
+    const values = [...valuesOf(request), request.areLast]
+    const [count, ...rows] = await keptQuery(client, 'settle_done', settleDoneSql(schema), values)
+    const all = Number(count?.[0]) === request.positions.length
+    return { settled: all ? null : positionsOf(rows), busy: NONE, leaseEnded: all && request.areLast }
   } catch (error) {
     if (sqlState(error) !== LOCK_NOT_AVAILABLE) throw error
     return settleFree(client, schema, request)
@@ -98,7 +100,8 @@ async function settleFree(client: PgClient, schema: QuotedSchema, request: DoneR
 }
 
 function valuesOf({ subscriptionId, token, positions }: DoneRequest): readonly unknown[] {
-  return [subscriptionId, token, positions]
+  // As the server reads it: a driver looks at every character of every element for what it would have to quote.
+  return [subscriptionId, token, `{${positions.join(',')}}`]
 }
 
 function positionsOf(rows: readonly RawRow[]): ReadonlySet<string> {

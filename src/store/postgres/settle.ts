@@ -31,10 +31,10 @@ export async function settle(
   const report = await withClient(pool, async (client) => {
     const written: MutableReport = { lost: [], dead: [], committed: [], busy: [] }
     for (const group of done) {
-      const found = await settleClaim(client, schema, group, { locked, leases })
-      add(written, group, { ...NOTHING_ELSE, ...found })
+      const { settled, busy, leaseEnded } = await settleClaim(client, schema, group, { locked, leases })
+      if (settled !== null) add(written, group, { ...NOTHING_ELSE, settled, busy })
       const [{ delivery }] = group
-      if (leases.settled(delivery.lease, found.settled.size) && !found.leaseEnded) emptied.push(delivery)
+      if (leases.settled(delivery.lease, settled?.size ?? group.length) && !leaseEnded) emptied.push(delivery)
     }
     for (const group of failed) {
       const found = await settleFailed(client, schema, group[0].delivery.subscriptionId, group)

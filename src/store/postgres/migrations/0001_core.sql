@@ -226,6 +226,8 @@ create table {schema}.outbox_lease (
   positions       bigint[]    not null,
   primary key (subscription_id, token)
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
+-- Not compressed: a lease lives for milliseconds, and to compress the positions of a claim takes as long as to lock its rows.
+alter table {schema}.outbox_lease alter column positions set storage external;
 
 -- The deliveries that are PROCESSING. Each is looked up by its primary key, whatever the planner believes.
 create view {schema}.outbox_in_hand as
