@@ -54,6 +54,8 @@ export const claimVariants: readonly Variant[] = [
       await late.query('begin')
       await trial.insert(late, event)
       await trial.publish('early')
+      // The first proposes a bound, the second decides on it, and the third does not begin before that is done.
+      await claimAndRun()
       await claimAndRun()
       await claimAndRun()
       publication.committing()

@@ -1,9 +1,10 @@
 import type { ClaimedDelivery } from '../../delivery/delivery.ts'
 import type { ClaimRequest } from '../queue-store.ts'
+import { claimedOn, leaseToken, mayFlushLater } from './claim-flush.ts'
 import { keptQuery, type PgPool, withClient } from './client.ts'
 import { MARKS, packedDelivery, toDeliveries } from './event-row.ts'
 import { FRESH_POSITION } from './fresh-position.ts'
-import { type QuotedSchema, sequenceName } from './identifiers.ts'
+import type { QuotedSchema } from './identifiers.ts'
 import { recordLease } from './lease-sql.ts'
 import type { LowWaterBound } from './low-water.ts'
 
@@ -29,7 +30,7 @@ const claimSql = (schema: QuotedSchema): string => `
      where s.id = $1 and s.paused_at is null and s.state <> 'retired'
   ),
   lease as materialized (
-    select nextval(${sequenceName(schema, 'outbox_lease_token')}) as token, clock_timestamp() as since,
+    select ${leaseToken(schema, '$8')} as token, clock_timestamp() as since,
            clock_timestamp() + $4 * interval '1 millisecond' as until
   ),
   due as materialized (${dueRows(schema, '$7')}),
@@ -73,8 +74,8 @@ export async function claim(
   duePlaces: number,
 ): Promise<readonly ClaimedDelivery[]> {
   const { subscriptionId, workerId, limit, leaseMs } = request
-  const rows = await withClient(pool, (client) =>
-    keptQuery(client, 'claim', claimSql(schema), [
+  const rows = await withClient(pool, async (client) => {
+    const found = await keptQuery(client, 'claim', claimSql(schema), [
       subscriptionId,
       workerId,
       limit,
@@ -82,7 +83,10 @@ export async function claim(
       bound.position,
       bound.generation,
       duePlaces,
-    ]),
-  )
+      mayFlushLater(client),
+    ])
+    if (found.length > 0) claimedOn(client)
+    return found
+  })
   return toDeliveries(rows, subscriptionId, workerId)
 }

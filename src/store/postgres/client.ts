@@ -65,6 +65,11 @@ export function letKeep(client: PgClient): void {
   keepers.add(client)
 }
 
+/** Whether this client's session keeps statements: then it is the worker's alone and leads straight to the server. */
+export function isKeeper(client: PgClient): boolean {
+  return keepers.has(client)
+}
+
 /**
  * Runs a statement that is run again and again. To parse and plan it takes the server longer than to execute it for a few
  * events, so a session that may keep it does that once. Only for statements that no plan can spoil: see PLANNING in
