@@ -23,7 +23,7 @@ const SEPARATOR = '\u001f'
 const list = (parameter: string): string => `string_to_array(${parameter}, E'\\x1f')`
 
 // A list for each column, as text, so that every client can send it, divided by a character that no event may hold and
-// that JSON escapes: as JSON or as arrays the server takes twice as long to read the same. One that is shorter than the
+// that JSON escapes: as JSON the server takes more than twice as long to read the same. One that is shorter than the
 // ids goes on with nulls, and one that is longer makes an event without an id, which is refused. Positions follow their
 // order. Neither RETURNING nor a conflict target: both need SELECT, and a publisher has no right but INSERT.
 const insertEventsSql = (schema: QuotedSchema, onDuplicate: OnDuplicate): string => `
