@@ -22,9 +22,9 @@ export interface Catalogue<out Types extends EventTypes = EventTypes> {
   findStored(storedType: string): EventSpec | undefined
   /**
    * Checks, serialises and completes what was given to publish, as far as the catalogue can. Problems are a value, so
-   * that a batch can report those of all its events together. Rejects only on a bug of ours.
+   * that a batch can report those of all its events together. At once, unless the schema itself is asynchronous.
    */
-  prepare(name: string, input: PrepareInput, limits: PrepareLimits): Promise<PrepareResult>
+  prepare(name: string, input: PrepareInput, limits: PrepareLimits): PrepareResult | Promise<PrepareResult>
   /**
    * Reads a stored event: upcasts it to the current version, validates it, and names it by its name in code. Events
    * newer than this code are validated as they are. Undefined for a type that is not in the catalogue.

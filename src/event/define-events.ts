@@ -111,7 +111,7 @@ function createCatalogue<Types extends EventTypes>(
     events: specs,
     find: (name) => byName.get(name),
     findStored: (storedType) => byStoredType.get(storedType),
-    prepare: async (name, input, limits) => {
+    prepare: (name, input, limits) => {
       const spec = byName.get(name)
       if (spec === undefined) return { ok: false, problems: [unknownEvent(name, byStoredType, refusals)] }
       return prepareEvent(spec, input, limits)

@@ -41,7 +41,7 @@ export function tryEncodePayload(value: unknown, maxBytes: number): EncodeResult
   const walk: Walk = {
     text: '',
     problems: [],
-    ancestors: new Set(),
+    ancestors: [],
     at: null,
     longest: maxBytes * CEILING_FACTOR,
   }
@@ -60,7 +60,7 @@ function sizeProblem(walk: Walk, bytes: number, maxBytes: number): string {
 interface Walk {
   text: string
   readonly problems: EventProblem[]
-  readonly ancestors: Set<object>
+  readonly ancestors: object[]
   at: JsonStep | null
   readonly longest: number
 }
@@ -122,14 +122,14 @@ function writeNumber(walk: Walk, value: number, at: JsonStep | null): void {
 }
 
 function writeContainer(walk: Walk, value: object, at: JsonStep | null, depth: number): void {
-  if (walk.ancestors.has(value)) return refuse(walk, 'contains itself', at)
+  if (walk.ancestors.includes(value)) return refuse(walk, 'contains itself', at)
   if (depth >= DEEPEST) return refuse(walk, `is nested more than ${DEEPEST} levels deep`, at)
   const lossy = lossyKind(value)
   if (lossy !== null) return refuse(walk, `is ${lossy}`, at)
-  walk.ancestors.add(value)
+  walk.ancestors.push(value)
   if (Array.isArray(value)) writeArray(walk, value, at, depth + 1)
   else writeRecord(walk, value, at, depth + 1)
-  walk.ancestors.delete(value)
+  walk.ancestors.pop()
 }
 
 function writeArray(walk: Walk, items: readonly unknown[], parent: JsonStep | null, depth: number): void {

@@ -1,4 +1,5 @@
-import { checkPayload } from './check-payload.ts'
+import { after } from '../runtime/after.ts'
+import { type CheckedPayload, checkPayload } from './check-payload.ts'
 import { tryEncodePayload } from './encode-payload.ts'
 import type { EventProblem, PayloadIssue } from './errors.ts'
 import type { NewEvent } from './event.ts'
@@ -30,14 +31,25 @@ export type PrepareResult =
   | { readonly ok: true; readonly event: PreparedEvent }
   | { readonly ok: false; readonly problems: readonly EventProblem[] }
 
-/** Checks a payload against its schema and the database's limits, and completes the event from its definition. */
-export async function prepareEvent(
+/**
+ * Checks a payload against its schema and the database's limits, and completes the event from its definition. At once,
+ * unless the schema is asynchronous.
+ */
+export function prepareEvent(
   spec: EventSpec,
   input: PrepareInput,
   limits: PrepareLimits,
-): Promise<PrepareResult> {
-  const payload = await storedForm(spec, input.payload, limits.maxPayloadBytes)
-  if (!payload.ok) return payload
+): PrepareResult | Promise<PrepareResult> {
+  return after(storedForm(spec, input.payload, limits.maxPayloadBytes), (payload) =>
+    payload.ok ? completed(spec, input, payload) : payload,
+  )
+}
+
+function completed(
+  spec: EventSpec,
+  input: PrepareInput,
+  payload: { readonly json: string; readonly value: unknown },
+): PrepareResult {
   const key = orderingKeyFor(spec, payload.value, input)
   if (!key.ok) return key
   return {
@@ -63,35 +75,52 @@ type StoredForm = { readonly ok: true; readonly json: string; readonly value: un
  * stored, so that is right only if the schema takes its own output for the same again; where it transforms (text to
  * bigint, say), the payload is stored as given. Either way the reader is proven here to get a valid payload.
  */
-async function storedForm(spec: EventSpec, payload: unknown, maxBytes: number): Promise<StoredForm> {
+function storedForm(spec: EventSpec, payload: unknown, maxBytes: number): StoredForm | Promise<StoredForm> {
   if (spec.schema === null) {
     const encoded = tryEncodePayload(payload, maxBytes)
-    return encoded.ok ? { ...encoded, value: payload } : encoded
+    return encoded.ok ? { ok: true, json: encoded.json, value: payload } : encoded
   }
-  const checked = await checkPayload(spec, payload)
-  if (!checked.ok) return refused(checked.issues, '')
-  const normalised = await stableText(spec, checked.value, maxBytes)
-  if (normalised !== null) return { ok: true, json: normalised, value: checked.value }
+  return after(checkPayload(spec, payload), (checked) => {
+    if (!checked.ok) return refused(checked.issues, '')
+    return after(stableText(spec, checked.value, maxBytes), (json) =>
+      json === null
+        ? asGiven(spec, payload, checked.value, maxBytes)
+        : { ok: true, json, value: checked.value },
+    )
+  })
+}
+
+function asGiven(
+  spec: EventSpec,
+  payload: unknown,
+  value: unknown,
+  maxBytes: number,
+): StoredForm | Promise<StoredForm> {
   const given = tryEncodePayload(payload, maxBytes)
   if (!given.ok) return given
-  const readBack = await checkPayload(spec, JSON.parse(given.json))
-  if (!readBack.ok) {
-    return refused(
-      readBack.issues,
-      ' when read back from JSON, as handlers will; the schema must accept the stored form',
-    )
-  }
-  return { ok: true, json: given.json, value: checked.value }
+  return after(checkPayload(spec, JSON.parse(given.json)), (readBack) =>
+    readBack.ok
+      ? { ok: true, json: given.json, value }
+      : refused(
+          readBack.issues,
+          ' when read back from JSON, as handlers will; the schema must accept the stored form',
+        ),
+  )
 }
 
 /** The schema's output as text, if reading that text gives the same output; else null. */
-async function stableText(spec: EventSpec, output: unknown, maxBytes: number): Promise<string | null> {
+function stableText(
+  spec: EventSpec,
+  output: unknown,
+  maxBytes: number,
+): string | null | Promise<string | null> {
   const first = tryEncodePayload(output, maxBytes)
   if (!first.ok) return null
-  const again = await checkPayload(spec, JSON.parse(first.json))
-  if (!again.ok) return null
-  const second = tryEncodePayload(again.value, maxBytes)
-  return second.ok && second.json === first.json ? first.json : null
+  return after<CheckedPayload, string | null>(checkPayload(spec, JSON.parse(first.json)), (again) => {
+    if (!again.ok) return null
+    const second = tryEncodePayload(again.value, maxBytes)
+    return second.ok && second.json === first.json ? first.json : null
+  })
 }
 
 function refused(issues: readonly PayloadIssue[], suffix: string): Refused {

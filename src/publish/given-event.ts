@@ -4,14 +4,17 @@ import { describeError } from '../runtime/text.ts'
 import type { EventDetails, PublishInput } from './event-bus.ts'
 
 /** One event as given by the caller: copied, so that a getter answers once, and otherwise not yet looked at. */
-export interface GivenEvent extends EventDetails {
-  readonly type: string
+export interface GivenDetails extends EventDetails {
   readonly payload: unknown
+  /** Named by the event itself in a batch. */
+  readonly type?: unknown
+  /** Of a single event. */
+  readonly onDuplicate?: unknown
 }
 
 /** What the caller gave, or why it is nothing that can be looked at. */
 export interface ReadInput {
-  readonly given: GivenEvent | null
+  readonly given: GivenDetails | null
   readonly problems: readonly EventProblem[]
 }
 
@@ -40,7 +43,7 @@ export function readInput(input: unknown, known: readonly string[]): ReadInput {
     return notGiven(`must be an object with aggregateId and payload, but is ${shown(input)}`)
   }
   try {
-    const given = { ...input } as unknown as GivenEvent
+    const given = { ...input } as unknown as GivenDetails
     const unknown = Object.keys(given).filter((name) => !known.includes(name))
     return { given, problems: unknown.map((name) => inputProblem(noSuchProperty(name, known))) }
   } catch (error) {

@@ -2,6 +2,7 @@ import type { Catalogue } from '../event/catalogue.ts'
 import { DEFAULT_MAX_PAYLOAD_BYTES } from '../event/encode-payload.ts'
 import { type EventProblem, InvalidEventError } from '../event/errors.ts'
 import type { EventHeaders, NewEvent } from '../event/event.ts'
+import { after } from '../runtime/after.ts'
 import { type Ids, normaliseUuid, systemIds } from '../runtime/ids.ts'
 import {
   functionProblem,
@@ -17,8 +18,8 @@ import {
 import { property } from '../runtime/property.ts'
 import type { OnDuplicate, PublishStore } from '../store/publish-store.ts'
 import { type BuildParts, buildEvent } from './build-event.ts'
-import type { EventBus, PublishOptions } from './event-bus.ts'
-import { BATCH_PROPERTIES, type GivenEvent, PUBLISH_PROPERTIES, readInput } from './given-event.ts'
+import type { EventBus } from './event-bus.ts'
+import { BATCH_PROPERTIES, PUBLISH_PROPERTIES, readInput } from './given-event.ts'
 import { assertTransactionHandle } from './transaction-handle.ts'
 
 /** What jsonb can hold, less than half of what PostgreSQL could, so that the statement around it fits too. */
@@ -67,7 +68,8 @@ export function createPublisher<C extends Catalogue, Tx>(options: PublisherOptio
   return {
     publish: async (tx, name, input) => {
       assertTransactionHandle(tx, 'publish', () => publishCall(tx, name))
-      const { event, onDuplicate } = await buildOne(parts, name, input)
+      const building = buildOne(parts, name, input)
+      const { event, onDuplicate } = building instanceof Promise ? await building : building
       await write(tx, [event], onDuplicate)
       return event.eventId
     },
@@ -123,24 +125,22 @@ function batchProblems(inputs: unknown, options: unknown): readonly (string | nu
   ]
 }
 
-async function buildOne(
-  parts: BuildParts,
-  name: string,
-  input: unknown,
-): Promise<{ readonly event: NewEvent; readonly onDuplicate: OnDuplicate }> {
+interface OneEvent {
+  readonly event: NewEvent
+  readonly onDuplicate: OnDuplicate
+}
+
+function buildOne(parts: BuildParts, name: string, input: unknown): OneEvent | Promise<OneEvent> {
   const { given, problems } = readInput(input, PUBLISH_PROPERTIES)
-  const { onDuplicate = 'error', ...details }: PublishOptions & Partial<GivenEvent> = given ?? {}
-  const built = given === null ? null : await buildEvent(parts, { ...details, type: name } as GivenEvent)
+  const onDuplicate = given?.onDuplicate === undefined ? 'error' : given.onDuplicate
+  const all = [...problems]
   const unclear = oneOfProblem('', onDuplicate, ON_DUPLICATE)
-  const all: readonly EventProblem[] = [
-    ...problems,
-    ...(unclear === null
-      ? []
-      : [{ code: 'INVALID_EVENT', path: 'onDuplicate', message: unclear.trim() } as const]),
-    ...(built?.ok === false ? built.problems : []),
-  ]
-  if (built?.ok === true && all.length === 0) return { event: built.event, onDuplicate }
-  throw new InvalidEventError(`event ${shown(name)}`, all)
+  if (unclear !== null) all.push({ code: 'INVALID_EVENT', path: 'onDuplicate', message: unclear.trim() })
+  if (given === null) throw new InvalidEventError(`event ${shown(name)}`, all)
+  return after(buildEvent(parts, name, given), (built) => {
+    if (built.ok && all.length === 0) return { event: built.event, onDuplicate: onDuplicate as OnDuplicate }
+    throw new InvalidEventError(`event ${shown(name)}`, built.ok ? all : [...all, ...built.problems])
+  })
 }
 
 async function buildAll(
@@ -153,7 +153,8 @@ async function buildAll(
   // One after the other: ids must ascend in the order given.
   for (const [index, input] of inputs.entries()) {
     const read = readInput(input, BATCH_PROPERTIES)
-    const built = read.given === null ? null : await buildEvent(parts, read.given)
+    const building = read.given === null ? null : buildEvent(parts, read.given.type, read.given)
+    const built = building instanceof Promise ? await building : building
     if (built?.ok === true) events.push(built.event)
     for (const problem of read.problems) problems.push({ ...problem, index })
     if (built?.ok === false) problems.push(...built.problems.map((problem) => ({ ...problem, index })))

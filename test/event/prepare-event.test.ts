@@ -11,9 +11,9 @@ import { type StandardSchemaV1, unchecked } from '../../src/event/standard-schem
 const base = { stream: 'shop.order.event', aggregate: 'order' }
 const limits = { maxPayloadBytes: 1_000 }
 
-function prepareWith(definition: Partial<EventDefinition>, payload: unknown): Promise<PrepareResult> {
+async function prepareWith(definition: Partial<EventDefinition>, payload: unknown): Promise<PrepareResult> {
   const catalogue: Catalogue = defineEvents({ OrderPlaced: { ...base, ...definition } })
-  return catalogue.prepare('OrderPlaced', { payload, aggregateId: '42', orderingKey: null }, limits)
+  return await catalogue.prepare('OrderPlaced', { payload, aggregateId: '42', orderingKey: null }, limits)
 }
 
 async function storedJson(schema: StandardSchemaV1, payload: unknown): Promise<string | null> {

@@ -54,7 +54,10 @@ describe('inserting events', () => {
     expect(await column(db.pool, 'select event_id from outbox_event')).toEqual([event.eventId])
   })
 
-  test('every field arrives as it was given', async () => {
+  test.each([
+    ['alone', []],
+    ['with others', [newEvent({ sequenced: true }), newEvent({ orderingKey: '' })]],
+  ])('every field arrives as it was given, %s', async (_, others) => {
     const occurredAt = new Date('2026-02-03T04:05:06.789Z')
     const event = newEvent({
       stream: 'shop.order',
@@ -67,10 +70,11 @@ describe('inserting events', () => {
       headers: { traceparent: '00-1', ['__proto__']: 'x' },
       occurredAt,
     })
-    await inTransaction(db, (tx) => publish(tx, [event]))
+    await inTransaction(db, (tx) => publish(tx, [...others, event]))
     const { rows } = await db.pool.query(
       `select event_id, stream, event_type, schema_version, aggregate_type, aggregate_id, ordering_key, sequence,
-              payload::text, headers, occurred_at from outbox_event`,
+              payload::text, headers, occurred_at from outbox_event where event_id = $1`,
+      [event.eventId],
     )
     expect(rows).toEqual([
       {
@@ -108,6 +112,15 @@ describe('inserting events', () => {
     expect(result).toEqual({ inserted: 300 })
     const ids = events.map(({ eventId }) => eventId)
     expect(await column(db.pool, 'select event_id from outbox_event order by id')).toEqual(ids)
+  })
+
+  test('a text that holds what divides the values of a batch moves none of them to another event', async () => {
+    const texts = [{ aggregateId: 'a\u001fb' }, { aggregateId: 'a\u001fb', orderingKey: 'c\u001f=d' }]
+    for (const text of texts) {
+      const events = [newEvent(text), newEvent(), newEvent({ orderingKey: 'e' })]
+      expect(await refusal(inTransaction(db, (tx) => publish(tx, events)))).toBe('23502')
+    }
+    expect(await countOf('outbox_event')).toBe(0)
   })
 
   test('no event is no statement', async () => {

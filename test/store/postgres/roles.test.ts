@@ -79,7 +79,7 @@ describe('the roles', () => {
         where p.pronamespace = $1::regnamespace and has_function_privilege($2, p.oid, 'execute') order by 1`,
       [bare.schema, db.login('viewer')],
     )
-    const harmless = ['key_of', 'lane_of', 'matches', 'may_be_archived', 'uuid_v7']
+    const harmless = ['key_of', 'lane_of', 'matches', 'may_be_archived', 'publish', 'uuid_v7']
     expect(open).toEqual(harmless.map((name) => `outbox_${name}`))
   })
 

@@ -179,25 +179,6 @@ begin
 end
   $commitpost$;
 
--- As in 0002, but what the fan-out of an amended event made for others goes again, in the transaction that amends.
-create or replace function {schema}.outbox_refuse_removal() returns trigger
-  language plpgsql set search_path = pg_catalog, pg_temp
-  as $commitpost$
-begin
-  if tg_op = 'DELETE' then
-    if {schema}.outbox_is_buried(old.status, old.subscription_id, old.event_id) then
-      return old;
-    end if;
-    perform 1 from {schema}.outbox_amendment a where a.event_id = old.event_id and a.xid = pg_current_xact_id();
-    if found then
-      return old;
-    end if;
-  end if;
-  raise exception 'a delivery that is not DONE cannot be removed'
-    using errcode = '55000', hint = 'Only DONE deliveries are removed, by retention.';
-end
-  $commitpost$;
-
 -- Resolves a dead letter by an event with another payload, which takes the place of the dead one: at its position, with
 -- its key and its number, delivered to its subscription only, before whatever waits behind it. The original stays as it
 -- is. Returns the id of the new event.
@@ -237,9 +218,6 @@ begin
             original.headers || jsonb_build_object('amendedFrom', original.event_id, 'causationId', original.event_id,
               'correlationId', coalesce(original.headers ->> 'correlationId', original.event_id::text)),
             original.occurred_at);
-  -- Whoever had the original has a delivery at this position, so the fan-out made none. It made one for whoever had not.
-  delete from {schema}.outbox_delivery d where d.id = original.id and d.event_id = amended_id;
-  delete from {schema}.outbox_unmatched u where u.event_id = amended_id;
   -- What was said of the original stays with its dead letter: it may quote values of which this event knows nothing, so
   -- that nobody would mask them.
   update {schema}.outbox_delivery d

@@ -31,23 +31,17 @@ create trigger outbox_archived_immutable before delete or truncate on {schema}.o
 
 -- An id in the form of UUID version 7 that is not older than an hour cannot be in an archive: see outbox_next_retained,
 -- which leaves a day more, for clocks that are set back.
--- Not written out in the WHEN clause below, whose text the server reads anew for every statement: this takes a fifth of
--- that. Whoever publishes calls it, with whatever search path: a setting of its own would cost more than all of it.
 create function {schema}.outbox_may_be_archived(event_id uuid) returns boolean
-  language plpgsql stable parallel safe
+  language sql stable parallel safe
   as $commitpost$
-begin
-  return pg_catalog.get_byte(pg_catalog.uuid_send(event_id), 6) operator(pg_catalog./) 16 operator(pg_catalog.<>) 7
-      or pg_catalog.uuid_send(event_id) operator(pg_catalog.<) pg_catalog.int8send(
-           (pg_catalog.date_part('epoch', pg_catalog.clock_timestamp())::bigint operator(pg_catalog.-) 3600)
-           operator(pg_catalog.*) 65536000);
-end
+    select get_byte(uuid_send(event_id), 6) / 16 <> 7
+        or uuid_send(event_id) < int8send((date_part('epoch', clock_timestamp())::bigint - 3600) * 65536000)
   $commitpost$;
 
--- After the insert, because one that waited for the transaction that archived this very event
+-- Called after the insert, because one that waited for the transaction that archived this very event
 -- sees it only then; and where the snapshot is older than that, by the unique index, which knows no snapshots.
-create function {schema}.outbox_refuse_archived() returns trigger
-  language plpgsql security definer set search_path = pg_catalog, pg_temp
+create function {schema}.outbox_refuse_archived(event_id uuid, "position" bigint) returns void
+  language plpgsql set search_path = pg_catalog, pg_temp
   as $commitpost$
 declare
   is_archived boolean;
@@ -55,29 +49,24 @@ begin
   if current_setting('transaction_isolation') in ('repeatable read', 'serializable') then
     begin
       insert into {schema}.outbox_archived (event_id, position, archive_id, subscription_ids, created_at)
-        values (new.event_id, new.id, 0, '{}', now());
+        values (outbox_refuse_archived.event_id, outbox_refuse_archived.position, 0, '{}', now());
       raise exception using errcode = 'CP001';
     exception
       when unique_violation then is_archived := true;
       when sqlstate 'CP001' then is_archived := false;
     end;
   else
-    is_archived := exists (select 1 from {schema}.outbox_archived a where a.event_id = new.event_id);
+    is_archived := exists (select 1 from {schema}.outbox_archived a
+                            where a.event_id = outbox_refuse_archived.event_id);
   end if;
   if is_archived then
-    raise exception 'event % was archived and cannot be published again', new.event_id
+    raise exception 'event % was archived and cannot be published again', event_id
       using errcode = '23505', constraint = 'outbox_event_archived_pkey',
-            detail = 'Key (event_id)=(' || new.event_id || ') is in outbox_archived.',
+            detail = 'Key (event_id)=(' || event_id || ') is in outbox_archived.',
             hint = 'An event is published once. A new fact needs an id of its own.';
   end if;
-  return null;
 end
   $commitpost$;
-
--- The WHEN clause is all that an ordinary publish pays.
-create trigger outbox_event_archived after insert on {schema}.outbox_event
-  for each row when ({schema}.outbox_may_be_archived(new.event_id))
-  execute function {schema}.outbox_refuse_archived();
 
 -- As maskPayload does it, on what is stored: numbers keep all their digits.
 create function {schema}.outbox_mask_at(value jsonb, path text[]) returns jsonb
@@ -883,7 +872,7 @@ end
 -- As in 0002: functions are open to everybody unless that is taken back.
 revoke all on function
   {schema}.outbox_forget(uuid[]),
-  {schema}.outbox_refuse_archived(), {schema}.outbox_mask_at(jsonb, text[]), {schema}.outbox_mask(jsonb, jsonb),
+  {schema}.outbox_refuse_archived(uuid, bigint), {schema}.outbox_mask_at(jsonb, text[]), {schema}.outbox_mask(jsonb, jsonb),
   {schema}.outbox_try_lock_registry(), {schema}.outbox_removable(uuid[], timestamptz), {schema}.outbox_remove(uuid[]),
   {schema}.outbox_keep_copy({schema}.outbox_retention_run, uuid[]),
   {schema}.outbox_next_retained({schema}.outbox_retention_run, integer), {schema}.outbox_id_at(timestamptz),

@@ -37,7 +37,7 @@ revoke all on function
   {schema}.outbox_uuid_v7(), {schema}.outbox_matches(text[], text[], text, text),
   {schema}.outbox_lane_of(text, smallint), {schema}.outbox_key_of(text, text, text, text),
   {schema}.outbox_flaw(text, text, integer, text, text, text, jsonb),
-  {schema}.outbox_fan_out(), {schema}.outbox_number(), {schema}.outbox_refuse_change(),
+  {schema}.outbox_refuse_flaw(text), {schema}.outbox_fan_out(), {schema}.outbox_number(), {schema}.outbox_refuse_change(),
   {schema}.outbox_refuse_transition(), {schema}.outbox_refuse_removal(), {schema}.outbox_require_dead_letter(),
   {schema}.outbox_forget(uuid[]), {schema}.outbox_require_read_committed(),
   {schema}.outbox_close_dead_letter(bigint, text, text, text), {schema}.outbox_retry(bigint, text, text),
@@ -65,7 +65,7 @@ revoke all on function
   {schema}.outbox_record_export(text, bigint, bigint, bigint, text, text, boolean, uuid[], text, text),
   {schema}.outbox_verify_export(bigint, text, text, text), {schema}.outbox_is_exported(text, bigint, uuid),
   {schema}.outbox_may_be_archived(uuid),
-  {schema}.outbox_refuse_archived(), {schema}.outbox_mask_at(jsonb, text[]), {schema}.outbox_mask(jsonb, jsonb),
+  {schema}.outbox_refuse_archived(uuid, bigint), {schema}.outbox_mask_at(jsonb, text[]), {schema}.outbox_mask(jsonb, jsonb),
   {schema}.outbox_try_lock_registry(), {schema}.outbox_removable(uuid[], timestamptz), {schema}.outbox_remove(uuid[]),
   {schema}.outbox_keep_copy({schema}.outbox_retention_run, uuid[]),
   {schema}.outbox_next_retained({schema}.outbox_retention_run, integer), {schema}.outbox_id_at(timestamptz),
@@ -102,6 +102,10 @@ revoke all on function
   {schema}.outbox_publication(), {schema}.outbox_put_in_publication()
   from public, {publisher}, {worker}, {operator}, {viewer};
 
+revoke all on procedure
+  {schema}.outbox_publish(text, uuid, text, text, integer, text, text, text, bigint, jsonb, jsonb, timestamptz)
+  from public, {publisher}, {worker}, {operator}, {viewer};
+
 grant usage on schema {schema} to {publisher}, {worker}, {operator}, {viewer};
 
 -- == publisher: writes events, and nothing else ===================================================
@@ -110,7 +114,10 @@ grant usage on schema {schema} to {publisher}, {worker}, {operator}, {viewer};
 grant insert (event_id, stream, event_type, schema_version, aggregate_type, aggregate_id, ordering_key, sequence,
               payload, headers, occurred_at)
   on {schema}.outbox_event to {publisher};
-grant execute on function {schema}.outbox_uuid_v7(), {schema}.outbox_may_be_archived(uuid) to {publisher};
+grant execute on function {schema}.outbox_uuid_v7() to {publisher};
+grant execute on procedure
+  {schema}.outbox_publish(text, uuid, text, text, integer, text, text, text, bigint, jsonb, jsonb, timestamptz)
+  to {publisher};
 
 -- == worker: claims, settles, registers, retains; cannot write events or decide on dead letters ====
 
