@@ -8,6 +8,7 @@ const IN_BOTH_LAYOUTS = [
   'test/hazards/done-rows.test.ts',
   'test/store/postgres/dead-letters.test.ts',
   'test/hazards/retention.test.ts',
+  'test/hazards/removed-rows.test.ts',
   'test/worker/worker-postgres.test.ts',
   'test/worker/lanes-postgres.test.ts',
   'test/acceptance/retention.test.ts',

@@ -56,7 +56,8 @@ test('a worker registers, claims, settles, makes partitions ahead and retains, a
   expect(await worker.tendPartitions()).toBeGreaterThan(0)
   expect(await one(db.pool, 'select max(first_day) from outbox_period')).toBeGreaterThan(last.day)
   const { retention } = postgresStore({ pool: db.as.worker, schema: db.schema })
-  const run = (await retention.beginRetention(policyOf(), null)) as string
+  await postgresStore({ pool: db.pool, schema: db.schema }).retention.allowPolicy(policyOf())
+  const run = (await retention.beginRetention(policyOf(), 3)) as string
   await retention.stepRetention(run, 'w', PACE, null)
   for (const call of [
     'outbox_prepare_partitions(1)',

@@ -1,6 +1,9 @@
+import type pg from 'pg'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { createOutbox, defineEvents } from '../../../src/index.ts'
 import { postgresStore } from '../../../src/store/postgres/postgres-store.ts'
 import type { RetentionRequest, RetentionStore } from '../../../src/store/retention-store.ts'
+import { eventually } from '../../support/program.ts'
 import { column, insertEvent, one, refusal, subscribe } from './fixtures.ts'
 import { PACE, policyOf, retain } from './retention-fixtures.ts'
 import { createRolesDatabase, type Job, type RolesDatabase } from './role-fixtures.ts'
@@ -69,6 +72,35 @@ test('a worker lets nothing go that the owner has not allowed: not sooner, of no
   // Longer, or with more left to others, is less than what it may.
   const later = { requireExport: true, keepSeconds: 604_801, before: ['shop.audit', 'shop.more'] }
   expect(await begin(later)).not.toBeNull()
+})
+
+test('the owner allows the policies of an outbox by preparing them, and the workers of that outbox carry them out', async () => {
+  await doneEvent()
+  const policies = [{ name: 'all', stream: '*', keepDays: 0, action: 'delete' }] as const
+  const outboxOf = (pool: pg.Pool) =>
+    createOutbox({
+      store: postgresStore({ pool, schema: db.schema }),
+      events: defineEvents({ OrderPlaced: { stream: 'shop.order', aggregate: 'order' } }),
+      retention: { policies, hour: new Date().getUTCHours() },
+    })
+  await expect(outboxOf(db.as.worker).retention.prepare()).rejects.toThrow(/permission denied/)
+  await outboxOf(db.pool).retention.prepare()
+  const outbox = outboxOf(db.as.worker)
+  const refused: unknown[] = []
+  await using worker = outbox.worker(
+    [outbox.subscription('late', { on: { OrderPlaced: () => undefined }, startFrom: 'now' })],
+    {
+      housekeepingMs: 50,
+      observers: [(event) => void (event.kind === 'error' && refused.push(event.error))],
+    },
+  )
+  await worker.active()
+  await eventually(
+    'it is gone',
+    async () => (await one(db.pool, 'select count(*)::int from outbox_event')) === 0,
+  )
+  expect(refused).toEqual([])
+  expect(await column(db.pool, 'select operator from outbox_operator_log')).toEqual(['policy:all'])
 })
 
 test('whoever owns the tables has to ask nobody', async () => {

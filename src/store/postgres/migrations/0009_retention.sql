@@ -341,7 +341,7 @@ create function {schema}.outbox_after_cleared(passed bigint) returns bigint
 create function {schema}.outbox_next_candidates(
     inout run {schema}.outbox_retention_run, batch integer, out candidates uuid[])
   language plpgsql stable set search_path = pg_catalog, pg_temp
-  set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+  set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = on
   as $commitpost$
 declare
   first_position bigint;
@@ -401,11 +401,12 @@ begin
 end
   $commitpost$;
 
--- What of the next events may go.
+-- What of the next events may go. They are looked up by their ids alone: together with the index of times, which knows
+-- pages and not rows, each would be held against all the others.
 create function {schema}.outbox_next_retained(
     inout run {schema}.outbox_retention_run, batch integer, out removable uuid[], out is_over boolean)
   language plpgsql stable set search_path = pg_catalog, pg_temp
-  set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+  set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
   as $commitpost$
 declare
   next record;
