@@ -12,7 +12,7 @@ import { infraFile } from '../support/kafka/repository.ts'
 import { sharedSettings } from '../support/kafka/settings.ts'
 
 const duration = z.string().regex(/^\d+(ms|s|m|h)$/)
-const port = z.string().regex(/^127\.0\.0\.1:\d{1,5}:\d{1,5}$/)
+const portSchema = z.string().regex(/^127\.0\.0\.1:\d{1,5}:\d{1,5}$/)
 
 /**
  * As much of the compose specification as the file has a use for, and nothing else: a name that is misspelt, or a value of
@@ -23,7 +23,7 @@ const serviceSchema = z.strictObject({
   command: z.array(z.string()).optional(),
   env_file: z.string().optional(),
   environment: z.record(z.string().regex(/^[A-Z0-9_]+$/), z.string()).optional(),
-  ports: z.array(port).optional(),
+  ports: z.array(portSchema).optional(),
   volumes: z.array(z.string().regex(/^\.{1,2}\/[^:]+:\/[^:]+:ro$/)).optional(),
   extra_hosts: z.array(z.string().regex(/^[^:]+:[^:]+$/)).optional(),
   depends_on: z
