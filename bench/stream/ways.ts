@@ -18,13 +18,13 @@ type Stop = () => Promise<void>
 export interface NoOpWay {
   readonly name: string
   /** Resolves once whatever is committed from now on comes. */
-  start(stage: Stage, onEvent: (payload: BenchPayload | null) => void): Promise<Stop>
+  readonly start: (stage: Stage, onEvent: (payload: BenchPayload | null) => void) => Promise<Stop>
 }
 
 /** A way to the topic `<prefix>.order`. */
 export interface KafkaWay {
   readonly name: string
-  start(stage: Stage, prefix: string): Promise<Stop>
+  readonly start: (stage: Stage, prefix: string) => Promise<Stop>
 }
 
 /** Names that the bars speak of. */

@@ -70,10 +70,8 @@ export interface KafkaConsumerClient {
     eachBatch(received: ReceivedBatch): Promise<void>
   }): Promise<unknown>
   disconnect(): Promise<unknown>
-  /**
-   * Only kafkajs has these, and its client is known by them: it is told at `subscribe` where to begin, and tells by
-   * `consumer.crash` that it has given up. The other is told in its own configuration, and goes on by itself.
-   */
-  readonly events?: object
+  /** Only Confluent's client has it, and is known by it: it is told in its own configuration where to begin. */
+  assignment?(): unknown
+  /** kafkajs tells by it that it has given up: it is started anew then. Confluent's goes on by itself, and throws. */
   on?(event: 'consumer.crash', listener: (crash: ConsumerCrash) => void): unknown
 }

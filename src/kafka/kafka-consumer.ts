@@ -12,6 +12,7 @@ import { type Clock, systemClock } from '../runtime/clock.ts'
 import { CommitpostError, InvalidOptionsError, WorkerStoppingError } from '../runtime/errors.ts'
 import { refuseProblems, shown } from '../runtime/option-checks.ts'
 import { Outage } from '../runtime/outage.ts'
+import { property } from '../runtime/property.ts'
 import { type Random, systemRandom } from '../runtime/random.ts'
 import { createClassify } from '../settle/classify.ts'
 import { resolveRetryPolicy } from '../settle/retry-policy.ts'
@@ -186,7 +187,7 @@ class HandlingConsumer implements KafkaConsumer {
   }
 
   #listen(client: KafkaConsumerClient): void {
-    if (!isOfKafkaJs(client)) return
+    if (isOfConfluent(client)) return
     client.on?.('consumer.crash', ({ payload }) => this.#crashed(client, payload.error, payload.restart))
   }
 
@@ -255,8 +256,8 @@ class HandlingConsumer implements KafkaConsumer {
   }
 }
 
-function isOfKafkaJs({ events }: KafkaConsumerClient): boolean {
-  return events !== undefined
+function isOfConfluent(client: KafkaConsumerClient): boolean {
+  return typeof property(client, 'assignment') === 'function'
 }
 
 /** Where to begin, as the client takes it. */
@@ -264,7 +265,7 @@ function beginningOf(
   client: KafkaConsumerClient,
   { fromBeginning, name }: ConsumerParts['options'],
 ): { readonly fromBeginning?: boolean } {
-  if (isOfKafkaJs(client)) return { fromBeginning: fromBeginning ?? true }
+  if (!isOfConfluent(client)) return { fromBeginning: fromBeginning ?? true }
   if (fromBeginning === undefined) return {}
   throw new InvalidOptionsError(`the Kafka consumer ${shown(name)}`, [
     'fromBeginning is for kafkajs; this client takes it in its own configuration: ' +

@@ -145,7 +145,7 @@ export class LogTurn {
     begun.catch(() => undefined)
     const until = AbortSignal.any([waiting.signal, this.#over.signal])
     while (!this.#over.signal.aborted) {
-      if (this.#tooMuch.signal.aborted) throw tooMuch()
+      if (this.#tooMuch.signal.aborted) throw grewTooLarge()
       if (waiting.signal.aborted) await begun
       const passed = await this.#pass(session)
       count += passed.count
@@ -166,7 +166,7 @@ export class LogTurn {
     await run.stop()
     await record.idle()
     if (this.#over.signal.aborted) return { count, reachesLog: false }
-    if (missed.reachesLog && this.#tooMuch.signal.aborted) throw tooMuch()
+    if (missed.reachesLog && this.#tooMuch.signal.aborted) throw grewTooLarge()
     if (!(await missed.finished())) throw leaseLost()
     return { count, reachesLog: missed.reachesLog }
   }
@@ -262,7 +262,7 @@ class PassRecord {
   }
 }
 
-function tooMuch(): CommitpostError {
+function grewTooLarge(): CommitpostError {
   return new CommitpostError(
     'STREAM_UNAVAILABLE',
     'While the table was served, the server kept more of the log than walBudgetBytes: it was given up, and begins anew.',

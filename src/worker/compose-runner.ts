@@ -46,8 +46,9 @@ export function composeRunner(
       ? composeUnordered(env, resolved, registered)
       : composeOrdered(env, resolved, registered)
   if (registered.engine === 'queue') return queued
-  const { reader, close } = composeReader(env, resolved, registered)
-  return { ...queued, reader, close: async () => void (await Promise.all([queued.close(), close()])) }
+  const log = composeReader(env, resolved, registered)
+  const close = async (): Promise<void> => void (await Promise.all([queued.close(), log.close()]))
+  return { ...queued, reader: log.reader, close }
 }
 
 /** What a worker that stops gives back should not lie idle for long. */

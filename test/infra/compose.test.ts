@@ -4,24 +4,52 @@ import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
+import { z } from 'zod'
 import { serverSettings } from '../../src/testing/embedded-options.ts'
 import { findProgram } from '../support/find-program.ts'
 import { PORTS, readAccount } from '../support/infra/places.ts'
 import { infraFile } from '../support/kafka/repository.ts'
 import { sharedSettings } from '../support/kafka/settings.ts'
 
-interface Service {
-  readonly image: string
-  readonly command?: readonly string[]
-  readonly env_file?: string
-  readonly environment?: Readonly<Record<string, string>>
-  readonly ports?: readonly string[]
-  readonly volumes?: readonly string[]
-  readonly depends_on?: Readonly<Record<string, object>> | readonly string[]
-}
+const duration = z.string().regex(/^\d+(ms|s|m|h)$/)
+const portSchema = z.string().regex(/^127\.0\.0\.1:\d{1,5}:\d{1,5}$/)
+
+/**
+ * As much of the compose specification as the file has a use for, and nothing else: a name that is misspelt, or a value of
+ * another kind, is found where there is no docker to ask as well.
+ */
+const serviceSchema = z.strictObject({
+  image: z.string().regex(/^[a-z0-9./-]+:[A-Za-z0-9._-]+$/),
+  command: z.array(z.string()).optional(),
+  env_file: z.string().optional(),
+  environment: z.record(z.string().regex(/^[A-Z0-9_]+$/), z.string()).optional(),
+  ports: z.array(portSchema).optional(),
+  volumes: z.array(z.string().regex(/^\.{1,2}\/[^:]+:\/[^:]+:ro$/)).optional(),
+  extra_hosts: z.array(z.string().regex(/^[^:]+:[^:]+$/)).optional(),
+  depends_on: z
+    .union([
+      z.array(z.string()),
+      z.record(z.string(), z.strictObject({ condition: z.literal('service_healthy') })),
+    ])
+    .optional(),
+  healthcheck: z
+    .strictObject({
+      test: z.tuple([z.enum(['CMD', 'CMD-SHELL']), z.string()]).rest(z.string()),
+      interval: duration,
+      timeout: duration,
+      retries: z.int().positive(),
+    })
+    .optional(),
+})
+const fileSchema = z.strictObject({
+  name: z.string().regex(/^[a-z0-9][a-z0-9_-]*$/),
+  services: z.record(z.string().regex(/^[a-zA-Z0-9._-]+$/), serviceSchema),
+})
+type Service = z.infer<typeof serviceSchema>
 
 const compose = infraFile('compose.yaml')
-const { services } = parse(readFileSync(compose, 'utf8')) as { services: Record<string, Service> }
+const content: unknown = parse(readFileSync(compose, 'utf8'))
+const { services } = content as z.infer<typeof fileSchema>
 const service = (name: string): Service => services[name] ?? { image: '' }
 const pom = readFileSync(infraFile('pom.xml'), 'utf8')
 const execute = promisify(execFile)
@@ -39,6 +67,14 @@ describe('infra/compose.yaml', () => {
   test('I7 is valid to docker compose, where it is installed', async ({ skip }) => {
     if (!(await hasCompose())) return skip('docker compose is not installed')
     await execute('docker', ['compose', '--file', compose, 'config', '--quiet'])
+  })
+
+  test('I7 has nothing but what the compose specification knows, each of its kind', () => {
+    expect(fileSchema.safeParse(content).error?.issues ?? []).toEqual([])
+    const waited = Object.values(services).flatMap(({ depends_on = {} }) =>
+      Array.isArray(depends_on) ? [] : Object.keys(depends_on),
+    )
+    expect(waited.filter((name) => service(name).healthcheck === undefined)).toEqual([])
   })
 
   test('I7 I8 has every server of the stack on the port that is promised', () => {

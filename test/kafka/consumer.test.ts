@@ -27,7 +27,6 @@ class FakeClient implements KafkaConsumerClient {
   underWay: Promise<void> | null = null
 
   begins: boolean | undefined
-  readonly events = { CRASH: 'consumer.crash' }
 
   connect = async (): Promise<void> => void (this.isConnected = true)
   subscribe = async ({ fromBeginning }: { fromBeginning?: boolean }): Promise<void> =>
@@ -104,6 +103,10 @@ class ConfluentClient implements KafkaConsumerClient {
   }
   run = async (): Promise<void> => {}
   disconnect = async (): Promise<void> => void (this.isConnected = false)
+  assignment = (): readonly unknown[] => []
+  get events(): never {
+    throw new Error('Not implemented')
+  }
   on(): never {
     throw new Error('Not implemented')
   }

@@ -55,6 +55,11 @@ describe.each(VERSIONS)('on PostgreSQL %i', (version) => {
         `select pg_create_physical_replication_slot('${slot}', true)`,
       ],
     },
+    {
+      what: 'kept over a fail-over, of a server that is another now',
+      reason: 'server-changed',
+      sql: (_: string, schema: string) => [`update ${schema}.outbox_stream set server = '1/1'`],
+    },
   ]
   test.each(damages)(
     'a slot that was $what is told of, and what it lost comes from the table',
@@ -68,7 +73,7 @@ describe.each(VERSIONS)('on PostgreSQL %i', (version) => {
       await stopReader(first, scene)
       for (let round = 0; round < 10; round += 1) await scene.place('a', 'b')
       const [slot] = await scene.slots()
-      for (const text of sql(String(slot?.['slot_name']))) await scene.pool.query(text)
+      for (const text of sql(String(slot?.['slot_name']), scene.schema)) await scene.pool.query(text)
       for (let round = 0; round < 10; round += 1) await scene.place('a', 'b')
 
       const second = scene.work('mirror', { order: 'aggregate' })

@@ -30,8 +30,9 @@ export interface ReadRequest {
   readonly from: bigint
 }
 
-/** Well within the shortest `wal_sender_timeout` that is in use: a handler's pace has nothing to do with it. */
 const FEEDBACK_EVERY_MS = 5_000
+/** How often in the time that the server waits for a sign of life it gets one. */
+const FEEDBACKS_PER_TIMEOUT = 4
 
 /** Begins to read the log. Resolves once the server sends it. */
 export async function readLog(
@@ -40,9 +41,21 @@ export async function readLog(
   request: ReadRequest,
   listener: LogListener,
 ): Promise<OpenLog> {
-  const reading = new CopyBoth(client, clock, request, listener)
+  const reading = new CopyBoth(
+    client,
+    clock,
+    { ...request, tellEveryMs: await tellEveryMs(client) },
+    listener,
+  )
   await reading.begun
   return reading
+}
+
+/** Well within the server's `wal_sender_timeout`, which may be 0 for none: a handler's pace has nothing to do with it. */
+async function tellEveryMs(client: ReplicationClient): Promise<number> {
+  const { rows } = await client.query("select setting from pg_settings where name = 'wal_sender_timeout'")
+  const timeoutMs = Number(rows[0]?.['setting'])
+  return timeoutMs > 0 ? Math.min(FEEDBACK_EVERY_MS, timeoutMs / FEEDBACKS_PER_TIMEOUT) : FEEDBACK_EVERY_MS
 }
 
 const XLOG_DATA = 0x77
@@ -61,6 +74,7 @@ export class CopyBoth implements OpenLog {
   readonly #listener: LogListener
   readonly #decoder: PgoutputDecoder
   readonly #text: string
+  readonly #tellEveryMs: number
   readonly #over = new AbortController()
   #confirmed: bigint
   #begin: () => void = () => {}
@@ -68,12 +82,18 @@ export class CopyBoth implements OpenLog {
   /** Resolves once the server has begun, rejects if it refuses. */
   readonly begun: Promise<void>
 
-  constructor(client: ReplicationClient, clock: Clock, request: ReadRequest, listener: LogListener) {
+  constructor(
+    client: ReplicationClient,
+    clock: Clock,
+    request: ReadRequest & { readonly tellEveryMs: number },
+    listener: LogListener,
+  ) {
     this.#client = client
     this.#clock = clock
     this.#listener = listener
     this.#confirmed = request.from
     this.#text = startText(request)
+    this.#tellEveryMs = request.tellEveryMs
     this.#decoder = new PgoutputDecoder({
       insert: (event) => listener.event(event),
       commit: (end) => listener.commit(end),
@@ -153,7 +173,7 @@ export class CopyBoth implements OpenLog {
   async #keepTelling(): Promise<void> {
     while (!this.#over.signal.aborted) {
       this.#tell()
-      await this.#clock.sleep(FEEDBACK_EVERY_MS, this.#over.signal)
+      await this.#clock.sleep(this.#tellEveryMs, this.#over.signal)
     }
   }
 
