@@ -46,7 +46,7 @@ const claimFreshLanesSql = (schema: QuotedSchema): string => `
   heads as materialized (
     select min(r.id) as first
       from mine m
-     cross join lateral (${freshRows(schema, "(select low_water from open)", '1')}) r
+     cross join lateral (${freshRows(schema, '(select low_water from open)', '1')}) r
      where $8 > 0 and not (select something from held)
   ),
   fresh as materialized (

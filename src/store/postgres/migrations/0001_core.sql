@@ -188,7 +188,7 @@ create table {schema}.outbox_delivery (
   fresh              boolean     not null generated always as (status = 'PENDING' and not held) stored,
   -- The position first: an index that began like the partial ones below would stand in for them wherever the planner
   -- knows too little, and with it one look at what waits before an event reads a whole lane.
-  primary key (id, subscription_id),
+  primary key (id, subscription_id) with (fillfactor = 45),
   constraint outbox_delivery_lease check (
     (status = 'PROCESSING') = (lease_token is not null)
     and (lease_token is null) = (locked_by is null)
