@@ -63,7 +63,8 @@ describe('claims of several lanes with a backlog', () => {
       const ofLane = taken.filter((one) => one.lane === lane).map(({ position }) => Number(position))
       expect(ofLane).toEqual(ofLane.toSorted((a, b) => a - b))
     }
-    const lanesOf = (claimed: (typeof claims)[number]): number => new Set(claimed.map(({ lane }) => lane)).size
+    const lanesOf = (claimed: (typeof claims)[number]): number =>
+      new Set(claimed.map(({ lane }) => lane)).size
     expect(claims.slice(0, 2).map(lanesOf)).toEqual([1, expect.toSatisfy((count: number) => count > 1)])
   })
 })
