@@ -18,13 +18,37 @@ const freshRows = (schema: QuotedSchema, from: string, limit: string, also = '')
           order by ${FRESH_POSITION}
           limit ${limit}`
 
+// In a window ($8 positions wide, see claim-window.ts) every lane is read before any is read further. Of each lane what is
+// taken is a stretch from its first row, whichever of the two brought it: the second begins where the first has ended, and
+// is read only if that left room.
+const takenRows = (schema: QuotedSchema): string => `
+    select array(
+      select r.id from (
+        select r.id from mine m
+         cross join lateral (${freshRows(
+           schema,
+           '(select first from heads)',
+           '$3',
+           `
+            and ${FRESH_POSITION} < (select first + $8 from heads)`,
+         )}
+            for update nowait) r
+         where (select first from heads) is not null
+        union all
+        select r.id from mine m
+         cross join lateral (${freshRows(
+           schema,
+           'coalesce((select first + $8 from heads), (select low_water from open))',
+           '$3',
+         )}
+            for update nowait) r
+         where not (select something from held)) r
+       limit $3) as ids`
+
 // Where nothing of these lanes is held and the subscription is not being widened, no key waits for anything: its events
 // may be taken as they stand. NOWAIT, because a row that somebody has locked may not be passed by later ones of its key,
 // and not be waited for either. Nor may one that was changed since this statement began: the lock follows it, and so does
 // the update, which goes by key. By ctid it would not find the version that is locked.
-// In a window ($8 positions wide, see claim-window.ts) every lane is read before any is read further. Of each lane what is
-// taken is a stretch from its first row, whichever of the two brought it: the second begins where the first has ended, and
-// is read only if that left room.
 const claimFreshLanesSql = (schema: QuotedSchema): string => `
   with open as materialized (
     select s.id, case when s.generation = $7 then $6::bigint else 0 end as low_water, s.served_to
@@ -49,29 +73,7 @@ const claimFreshLanesSql = (schema: QuotedSchema): string => `
      cross join lateral (${freshRows(schema, '(select low_water from open)', '1')}) r
      where $8 > 0 and not (select something from held)
   ),
-  fresh as materialized (
-    select array(
-      select r.id from (
-        select r.id from mine m
-         cross join lateral (${freshRows(
-           schema,
-           '(select first from heads)',
-           '$3',
-           `
-            and ${FRESH_POSITION} < (select first + $8 from heads)`,
-         )}
-            for update nowait) r
-         where (select first from heads) is not null
-        union all
-        select r.id from mine m
-         cross join lateral (${freshRows(
-           schema,
-           'coalesce((select first + $8 from heads), (select low_water from open))',
-           '$3',
-         )}
-            for update nowait) r
-         where not (select something from held)) r
-       limit $3) as ids
+  fresh as materialized (${takenRows(schema)}
   ),
   claimed as (
     update ${schema}.outbox_delivery d
