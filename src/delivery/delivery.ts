@@ -27,6 +27,11 @@ export interface ClaimedDelivery extends DeliveryKey {
   readonly suspect: boolean
   /** The event with its payload as parsed JSON, not yet upcast or validated. */
   readonly event: OutboxEvent
+  /**
+   * Called when nobody is likely to ask for the event again, though the result is still to be written: what can be read
+   * again need not be kept. Asked for after all, it is an equal one.
+   */
+  letGoOfEvent?(): void
 }
 
 /** Why an attempt failed, in a form that can be stored: text without NUL or lone surrogates, bounded. */

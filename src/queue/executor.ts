@@ -82,8 +82,12 @@ export class Executor<Delivery extends ClaimedDelivery> {
     while (backlog.ready > 0 && (gate.tryEnter() || (await gate.enter(this.#closing.signal)))) {
       try {
         const held = backlog.next()
-        const result = held === null ? undefined : this.#run(held)
-        if (result !== undefined) await result
+        const startedMs = this.#parts.clock.monotonicMs()
+        if (held !== null && this.#begin(held, startedMs)) {
+          const outcome = this.#parts.dispatch(held.delivery)
+          // A handler that finished at once is not waited for: a promise per event would cost more than the event.
+          this.#end(held, outcome instanceof Promise ? await outcome : outcome, startedMs)
+        }
       } catch (error) {
         this.#parts.onFault(error)
       }
@@ -94,24 +98,16 @@ export class Executor<Delivery extends ClaimedDelivery> {
     if (this.#loops === 0 && backlog.ready === 0) this.#parts.onIdle()
   }
 
-  /** Returns nothing when the handler finished at once: a promise per event would cost more than the event. */
-  #run(held: Held<Delivery>): undefined | Promise<void> {
-    const startedMs = this.#parts.clock.monotonicMs()
+  /** Whether it is to be handed over. */
+  #begin(held: Held<Delivery>, nowMs: number): boolean {
     this.#parts.onTaken()
-    if (!this.#parts.isGood(held, startedMs)) {
+    if (!this.#parts.isGood(held, nowMs)) {
       this.#parts.onEnded(held, INTERRUPTED, 0)
-      return undefined
+      return false
     }
-    this.#begin(startedMs)
-    const outcome = this.#parts.dispatch(held.delivery)
-    if (outcome instanceof Promise) return outcome.then((later) => this.#end(held, later, startedMs))
-    this.#end(held, outcome, startedMs)
-    return undefined
-  }
-
-  #begin(nowMs: number): void {
     if (this.#handling === 0) this.#busySinceMs = nowMs
     this.#handling += 1
+    return true
   }
 
   #end(held: Held<Delivery>, outcome: DeliveryOutcome, startedMs: number): void {

@@ -21,13 +21,12 @@ export class FifoBacklog<Delivery extends ClaimedDelivery = ClaimedDelivery> imp
 
   offer(batch: readonly Held<Delivery>[]): readonly GivenBack<Delivery>[] {
     if (this.#closed) return batch.map(release)
-    if (this.#first === this.#queue.length) {
-      this.#queue = [...batch]
-      this.#first = 0
-    } else {
-      this.#queue = [...this.#queue.slice(this.#first), ...batch]
-      this.#first = 0
-    }
+    // In place: an array that was left behind would hold what it held until the whole heap is searched.
+    const ready = this.ready
+    this.#queue.copyWithin(0, this.#first)
+    this.#queue.length = ready
+    this.#first = 0
+    for (const held of batch) this.#queue.push(held)
     return []
   }
 

@@ -20,6 +20,9 @@ export class Held<Delivery extends ClaimedDelivery = ClaimedDelivery> extends Le
   readonly delivery: Delivery
   /** True once the lease is, or may be, somebody else's: it must not be started any more. */
   lost = false
+  /** Its neighbours in the hand: for the hand alone. */
+  before: Held<Delivery> | null = null
+  after: Held<Delivery> | null = null
 
   constructor(delivery: Delivery, confirmedAtMs: number) {
     super(confirmedAtMs)
@@ -34,9 +37,17 @@ export interface LeaseLimits {
   readonly marginMs: number
 }
 
-/** Everything of one subscription that this worker has under lease. */
+/**
+ * Everything of one subscription that this worker has under lease, in the order it came.
+ *
+ * A list through the deliveries themselves and not a Set: at this rate a Set makes a new table every few claims, each of
+ * which the last one points to. Once one of them is old, all later ones and what they hold live until the whole heap is
+ * searched, and thousands of deliveries that are long settled with them.
+ */
 export class Hand<Delivery extends ClaimedDelivery = ClaimedDelivery> {
-  readonly #held = new Set<Held<Delivery>>()
+  #first: Held<Delivery> | null = null
+  #last: Held<Delivery> | null = null
+  #size = 0
   readonly #perLane: number[] = []
   readonly #usableMs: number
 
@@ -46,7 +57,7 @@ export class Hand<Delivery extends ClaimedDelivery = ClaimedDelivery> {
 
   /** How many deliveries are in hand, settled ones whose settling is not confirmed included. */
   get size(): number {
-    return this.#held.size
+    return this.#size
   }
 
   /** How many of them are of one lane. */
@@ -56,14 +67,15 @@ export class Hand<Delivery extends ClaimedDelivery = ClaimedDelivery> {
 
   /** Whether something is in hand of which this is true. */
   some(isMeant: (delivery: Delivery) => boolean): boolean {
-    for (const { delivery } of this.#held) if (isMeant(delivery)) return true
+    for (const { delivery } of this.#all()) if (isMeant(delivery)) return true
     return false
   }
 
   /** The leases of everything in hand of these lanes, each once. */
   tokensOf(lanes: readonly number[]): readonly string[] {
     const tokens = new Set<string>()
-    for (const { delivery } of this.#held) if (lanes.includes(delivery.lane)) tokens.add(delivery.lease.token)
+    for (const { delivery } of this.#all())
+      if (lanes.includes(delivery.lane)) tokens.add(delivery.lease.token)
     return [...tokens]
   }
 
@@ -71,7 +83,11 @@ export class Hand<Delivery extends ClaimedDelivery = ClaimedDelivery> {
   take(deliveries: readonly Delivery[], sentAtMs: number): readonly Held<Delivery>[] {
     return deliveries.map((delivery) => {
       const held = new Held(delivery, sentAtMs)
-      this.#held.add(held)
+      held.before = this.#last
+      if (this.#last === null) this.#first = held
+      else this.#last.after = held
+      this.#last = held
+      this.#size += 1
       this.#perLane[delivery.lane] = this.countLane(delivery.lane) + 1
       return held
     })
@@ -79,8 +95,17 @@ export class Hand<Delivery extends ClaimedDelivery = ClaimedDelivery> {
 
   /** Lets go of a delivery: it is settled, or was never ours any more. */
   drop(held: Held<Delivery>): void {
+    if (!this.#has(held)) return
+    const { before, after } = held
+    if (before === null) this.#first = after
+    else before.after = after
+    if (after === null) this.#last = before
+    else after.before = before
+    held.before = null
+    held.after = null
+    this.#size -= 1
     const { lane } = held.delivery
-    if (this.#held.delete(held)) this.#perLane[lane] = this.countLane(lane) - 1
+    this.#perLane[lane] = this.countLane(lane) - 1
   }
 
   /** Whether a delivery may still be started. */
@@ -90,7 +115,7 @@ export class Hand<Delivery extends ClaimedDelivery = ClaimedDelivery> {
 
   /** Those whose leases a heartbeat is to extend. */
   extendable(): readonly Held<Delivery>[] {
-    return [...this.#held].filter((held) => !held.lost)
+    return [...this.#all()].filter((held) => !held.lost)
   }
 
   /** Marks these lost. Returns those that are in hand and were not marked before. */
@@ -109,9 +134,17 @@ export class Hand<Delivery extends ClaimedDelivery = ClaimedDelivery> {
     return this.#mark((held) => !this.isGood(held, nowMs))
   }
 
+  *#all(): Generator<Held<Delivery>, void> {
+    for (let held = this.#first; held !== null; held = held.after) yield held
+  }
+
+  #has(held: Held<Delivery>): boolean {
+    return held.before !== null || this.#first === held
+  }
+
   #mark(isLost: (held: Held<Delivery>) => boolean): readonly Held<Delivery>[] {
     const marked: Held<Delivery>[] = []
-    for (const held of this.#held) {
+    for (const held of this.#all()) {
       if (held.lost || !isLost(held)) continue
       held.lost = true
       marked.push(held)

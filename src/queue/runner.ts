@@ -1,4 +1,5 @@
 import type { ClaimedDelivery, DeliveryOutcome, Settled, Settlement } from '../delivery/delivery.ts'
+import { ignoreWorkerEvents } from '../observe/worker-events.ts'
 import { LeaseLostError } from '../runtime/errors.ts'
 import { nextTurn } from '../runtime/turn.ts'
 import type { SettleReport } from '../store/queue-store.ts'
@@ -222,10 +223,12 @@ export class Runner<Delivery extends ClaimedDelivery = ClaimedDelivery> {
   }
 
   #ended(held: Held<Delivery>, outcome: DeliveryOutcome, durationMs: number): void {
-    const { backlog, results } = this.#parts
+    const { backlog, results, observer } = this.#parts
     const settlement = this.#parts.decide(held.delivery, outcome)
     const completed = 'completed' in outcome && outcome.completed
     results.add({ delivery: held.delivery, held, settlement, durationMs, completed })
+    // Of the thousands whose results are still to be written, most are never spoken of again.
+    if (observer === ignoreWorkerEvents) held.delivery.letGoOfEvent?.()
     if (completed) results.hurry()
     this.#giveBack(backlog.ended(held, settlement, completed))
     if (this.#stopping && this.running === 0) this.#becameIdle()

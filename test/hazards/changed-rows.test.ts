@@ -8,12 +8,13 @@ import { asIfHeld, type Hazard, hazard, publish, type SteppedWorker } from './su
 const asItIs = (text: string): string => text
 const byCtid = (text: string): string =>
   text
-    .replace('select r.id from mine', 'select r.ctid from mine')
-    .replace(/select d\.id( from \S+ d\s[^;]*for update nowait)/, 'select d.ctid$1')
+    .replaceAll('select r.id from', 'select r.ctid from')
+    .replaceAll(/select d\.id( from \S+ d\s(?:(?!select d\.id)[^;])*?for update nowait)/g, 'select d.ctid$1')
     .replace(
       'd.id = any ((select ids from fresh)::bigint[])',
       'd.ctid = any ((select ids from fresh)::tid[])',
     )
+    .replace('(select ids from fresh) as positions', `'{1,2,3}'::bigint[] as positions`)
 
 const positionsOf = (claimed: readonly ClaimedDelivery[]): readonly string[] =>
   claimed.map(({ position }) => position)

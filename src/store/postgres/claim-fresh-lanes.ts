@@ -18,38 +18,10 @@ const freshRows = (schema: QuotedSchema, from: string, limit: string, also = '')
           order by ${FRESH_POSITION}
           limit ${limit}`
 
-// Where nothing of these lanes is held and the subscription is not being widened, no key waits for anything: its events
-// may be taken as they stand. NOWAIT, because a row that somebody has locked may not be passed by later ones of its key,
-// and not be waited for either. Nor may one that was changed since this statement began: the lock follows it, and so does
-// the update, which goes by key. By ctid it would not find the version that is locked.
 // In a window ($8 positions wide, see claim-window.ts) every lane is read before any is read further. Of each lane what is
 // taken is a stretch from its first row, whichever of the two brought it: the second begins where the first has ended, and
 // is read only if that left room.
-const claimFreshLanesSql = (schema: QuotedSchema): string => `
-  with open as materialized (
-    select s.id, case when s.generation = $7 then $6::bigint else 0 end as low_water, s.served_to
-      from ${schema}.outbox_subscription s
-     where s.id = $1 and s.paused_at is null and (s.state = 'active' or s.served_to is not null)
-  ),
-  lease as materialized (
-    select nextval(${sequenceName(schema, 'outbox_lease_token')}) as token, clock_timestamp() as since
-  ),
-  mine as materialized (${ownedLanes(schema, { worker: '$2', lanes: '$4', epochs: '$5' })}),
-  held as materialized (
-    select (select served_to from open) is not null or exists (
-      select from mine m
-       cross join lateral (
-         select from ${schema}.outbox_delivery h
-          where h.subscription_id = $1 and h.lane = m.lane and h.held and h.ordering_key is not null
-          limit 1) h) as something
-  ),
-  heads as materialized (
-    select min(r.id) as first
-      from mine m
-     cross join lateral (${freshRows(schema, "(select low_water from open)", '1')}) r
-     where $8 > 0 and not (select something from held)
-  ),
-  fresh as materialized (
+const takenRows = (schema: QuotedSchema): string => `
     select array(
       select r.id from (
         select r.id from mine m
@@ -71,7 +43,37 @@ const claimFreshLanesSql = (schema: QuotedSchema): string => `
          )}
             for update nowait) r
          where not (select something from held)) r
-       limit $3) as ids
+       limit $3) as ids`
+
+// Where nothing of these lanes is held and the subscription is not being widened, no key waits for anything: its events
+// may be taken as they stand. NOWAIT, because a row that somebody has locked may not be passed by later ones of its key,
+// and not be waited for either. Nor may one that was changed since this statement began: the lock follows it, and so does
+// the update, which goes by key. By ctid it would not find the version that is locked.
+const claimFreshLanesSql = (schema: QuotedSchema): string => `
+  with open as materialized (
+    select s.id, case when s.generation = $7 then $6::bigint else 0 end as low_water, s.served_to
+      from ${schema}.outbox_subscription s
+     where s.id = $1 and s.paused_at is null and (s.state = 'active' or s.served_to is not null)
+  ),
+  lease as materialized (
+    select nextval(${sequenceName(schema, 'outbox_lease_token')}) as token, clock_timestamp() as since
+  ),
+  mine as materialized (${ownedLanes(schema, { worker: '$2', lanes: '$4', epochs: '$5' })}),
+  held as materialized (
+    select (select served_to from open) is not null or exists (
+      select from mine m
+       cross join lateral (
+         select from ${schema}.outbox_delivery h
+          where h.subscription_id = $1 and h.lane = m.lane and h.held and h.ordering_key is not null
+          limit 1) h) as something
+  ),
+  heads as materialized (
+    select min(r.id) as first
+      from mine m
+     cross join lateral (${freshRows(schema, '(select low_water from open)', '1')}) r
+     where $8 > 0 and not (select something from held)
+  ),
+  fresh as materialized (${takenRows(schema)}
   ),
   claimed as (
     update ${schema}.outbox_delivery d

@@ -96,28 +96,32 @@ class PackedDelivery implements LaneDelivery {
     this.#event ??= unpackEvent(new Parts(this.#packed, this.#eventAt), this.position)
     return this.#event
   }
+
+  letGoOfEvent(): void {
+    this.#event = undefined
+  }
 }
 
 /** The parts of a text, one after the other: an array of all of them would be thrown away at once. */
 class Parts {
-  readonly #text: string
+  readonly #packed: string
   /** Where the next one begins. */
   at: number
 
-  constructor(text: string, at = 0) {
-    this.#text = text
+  constructor(packed: string, at = 0) {
+    this.#packed = packed
     this.at = at
   }
 
   next(): string {
     const from = this.at
     this.skip()
-    return this.#text.slice(from, this.at - 1)
+    return this.#packed.slice(from, this.at - 1)
   }
 
   skip(): void {
-    const end = this.#text.indexOf(SEPARATOR, this.at)
-    this.at = (end < 0 ? this.#text.length : end) + 1
+    const end = this.#packed.indexOf(SEPARATOR, this.at)
+    this.at = (end < 0 ? this.#packed.length : end) + 1
   }
 }
 

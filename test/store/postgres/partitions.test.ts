@@ -32,6 +32,22 @@ afterEach(async () => {
 const convert = () => partitionTables(db.pool, { schema: db.schema })
 
 describe('partitioned tables', () => {
+  test('have primary keys with the room that claims need, as a plain table has', async () => {
+    const storage = () =>
+      column(
+        db.pool,
+        `select distinct array_to_string(c.reloptions, ' ')
+           from pg_index x join pg_class c on c.oid = x.indexrelid join pg_class t on t.oid = x.indrelid
+          where x.indisprimary and c.relkind = 'i' and t.relname like 'outbox\\_delivery%'
+            and t.relnamespace = $1::regnamespace`,
+        [db.schema],
+      )
+    const before = await storage()
+    expect(before).toEqual(['fillfactor=45'])
+    await convert()
+    expect(await storage()).toEqual(before)
+  })
+
   test('become plain again with all that they had', async () => {
     const definitions = () =>
       column(

@@ -187,7 +187,7 @@ create table {schema}.outbox_delivery (
   fresh              boolean     not null generated always as (status = 'PENDING' and not held) stored,
   -- The position first: an index that began like the partial ones below would stand in for them wherever the planner
   -- knows too little, and with it one look at what waits before an event reads a whole lane.
-  primary key (id, subscription_id),
+  primary key (id, subscription_id) with (fillfactor = 45),
   -- All that a row may be, as one text: its status, how much of a lease it has, held, suspect, and whether it has neither
   -- a time to retry nor one when it was done. The server reads the texts of CHECK constraints anew for every statement:
   -- rule by rule they would be twice as long, and more than a quarter of what publishing one event costs.

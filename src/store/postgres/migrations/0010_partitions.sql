@@ -361,8 +361,9 @@ create function {schema}.outbox_views_of(relation regclass, out view_name text, 
 create function {schema}.outbox_parts_of(relation regclass) returns text[]
   language sql stable set search_path = pg_catalog, pg_temp
   as $commitpost$
-    select array(select format('alter table %s add constraint %I %s', relation, k.conname, pg_get_constraintdef(k.oid))
-                   from pg_constraint k where k.conrelid = relation and k.contype in ('p', 'u'))
+    select array(select format('alter table %s add constraint %I %s%s', relation, k.conname, pg_get_constraintdef(k.oid),
+                          ' with (' || array_to_string(c.reloptions, ', ') || ')')
+                   from pg_constraint k join pg_class c on c.oid = k.conindid where k.conrelid = relation and k.contype in ('p', 'u'))
         || array(select pg_get_indexdef(x.indexrelid) from pg_index x
                   where x.indrelid = relation and not exists (
                     select 1 from pg_constraint k where k.conindid = x.indexrelid and k.contype in ('p', 'u')))
