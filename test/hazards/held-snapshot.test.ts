@@ -12,7 +12,7 @@ const FEW_PAGES = 100
 const MANY_PAGES = 500
 
 const POSITION = /then \$(\d+)::bigint else 0/
-const GENERATION = /s\.generation = \$(\d+)/
+const ERA = /::text\) = \$(\d+)/
 
 /** What a claim like the one that was sent reads, and the same without its bound. */
 async function pagesOf(
@@ -23,7 +23,7 @@ async function pagesOf(
   const { text, values } = withLimit(sent, 10)
   const unbounded = values
     .with(parameter(text, POSITION), UNBOUNDED.position)
-    .with(parameter(text, GENERATION), UNBOUNDED.generation)
+    .with(parameter(text, ERA), UNBOUNDED.era)
   return {
     bounded: pages(await explain(client, { text, values })),
     unbounded: pages(await explain(client, { text, values: unbounded })),

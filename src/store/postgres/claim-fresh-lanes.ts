@@ -2,10 +2,10 @@ import type { LaneClaimRequest, LaneDelivery } from '../queue-store.ts'
 import { keptQuery, type PgPool, withClient } from './client.ts'
 import { RETURNING_CLAIMED, selectClaimed, toDeliveries } from './event-row.ts'
 import { FRESH_POSITION } from './fresh-position.ts'
-import { type QuotedSchema, sequenceName } from './identifiers.ts'
+import type { QuotedSchema } from './identifiers.ts'
 import { LEASE_OF_LANES, ownedLanes, RECORD_OF_LANES } from './lane-sql.ts'
-import { recordLease } from './lease-sql.ts'
-import type { LowWaterBound } from './low-water.ts'
+import { newLeaseToken, recordLease } from './lease-sql.ts'
+import { ERA, type LowWaterBound } from './low-water.ts'
 
 // Where nothing of these lanes is held and the subscription is not being widened, no key waits for anything: its events
 // may be taken as they stand. NOWAIT, because a row that somebody has locked may not be passed by later ones of its key,
@@ -13,12 +13,12 @@ import type { LowWaterBound } from './low-water.ts'
 // the update, which goes by key. By ctid it would not find the version that is locked.
 const claimFreshLanesSql = (schema: QuotedSchema): string => `
   with open as materialized (
-    select s.id, case when s.generation = $7 then $6::bigint else 0 end as low_water, s.served_to
+    select s.id, case when ${ERA} = $7 then $6::bigint else 0 end as low_water, s.served_to
       from ${schema}.outbox_subscription s
      where s.id = $1 and s.paused_at is null and (s.state = 'active' or s.served_to is not null)
   ),
   lease as materialized (
-    select nextval(${sequenceName(schema, 'outbox_lease_token')}) as token, clock_timestamp() as since
+    select ${newLeaseToken(schema)} as token, clock_timestamp() as since
   ),
   mine as materialized (${ownedLanes(schema, { worker: '$2', lanes: '$4', epochs: '$5' })}),
   held as materialized (
@@ -73,7 +73,7 @@ export async function claimFreshLanes(
     lanes.map(({ lane }) => lane),
     lanes.map(({ epoch }) => epoch),
     bound.position,
-    bound.generation,
+    bound.era,
   ]
   const rows = await withClient(pool, (client) =>
     keptQuery(client, 'claim_fresh_lanes', claimFreshLanesSql(schema), values),

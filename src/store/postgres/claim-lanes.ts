@@ -2,10 +2,10 @@ import type { LaneClaimRequest, LaneDelivery } from '../queue-store.ts'
 import { keptQuery, type PgPool, withClient } from './client.ts'
 import { RETURNING_CLAIMED, selectClaimed, toDeliveries } from './event-row.ts'
 import { FRESH_POSITION } from './fresh-position.ts'
-import { type QuotedSchema, sequenceName } from './identifiers.ts'
+import type { QuotedSchema } from './identifiers.ts'
 import { LEASE_OF_LANES, ownedLanes, RECORD_OF_LANES, tryLock } from './lane-sql.ts'
-import { recordLease } from './lease-sql.ts'
-import type { LowWaterBound } from './low-water.ts'
+import { newLeaseToken, recordLease } from './lease-sql.ts'
+import { ERA, type LowWaterBound } from './low-water.ts'
 
 // Held rows (retries) run as long as nothing earlier of their key still waits, unless that is due at the same instant:
 // the limit cuts by due time, and must not leave out one of a key and take a later one. Each row looks at the one just
@@ -91,7 +91,7 @@ const STOPPED = 'stopped'
 // due, so that a blocked key is met once and not at every claim.
 const claimLanesSql = (schema: QuotedSchema): string => `
   with open as materialized (
-    select s.id, case when s.generation = $7 then $6::bigint else 0 end as low_water,
+    select s.id, case when ${ERA} = $7 then $6::bigint else 0 end as low_water,
            coalesce(s.served_to, 9223372036854775807) as served_to,
            case when s.served_to is not null then s.joined_snapshot end as swept,
            case when pg_snapshot_xmax(s.joined_snapshot) <= pg_snapshot_xmax(pg_current_snapshot())
@@ -100,7 +100,7 @@ const claimLanesSql = (schema: QuotedSchema): string => `
      where s.id = $1 and s.paused_at is null and (s.state = 'active' or s.served_to is not null)
   ),
   lease as materialized (
-    select nextval(${sequenceName(schema, 'outbox_lease_token')}) as token, clock_timestamp() as since
+    select ${newLeaseToken(schema)} as token, clock_timestamp() as since
   ),
   mine as materialized (${ownedLanes(schema, { worker: '$2', lanes: '$4', epochs: '$5' })}),
   due as materialized (${dueRows(schema)}),
@@ -171,7 +171,7 @@ export async function claimLanes(
       lanes.map(({ lane }) => lane),
       lanes.map(({ epoch }) => epoch),
       bound.position,
-      bound.generation,
+      bound.era,
       Math.max(left, stopped.length > 0 ? FARTHEST_LOOK : look),
       Math.min(left, duePlaces),
       stopped,

@@ -1,9 +1,9 @@
 import type { LaneDelivery, SuspectClaimRequest } from '../queue-store.ts'
 import { type PgPool, rawQuery, withClient } from './client.ts'
 import { RETURNING_CLAIMED, selectClaimed, toDeliveries } from './event-row.ts'
-import { type QuotedSchema, sequenceName } from './identifiers.ts'
+import type { QuotedSchema } from './identifiers.ts'
 import { LEASE_OF_LANES, ownedLanes, RECORD_OF_LANES } from './lane-sql.ts'
-import { recordLease } from './lease-sql.ts'
+import { newLeaseToken, recordLease } from './lease-sql.ts'
 
 // Suspects that are due and, on an ordered subscription, in an owned lane with nothing of their key before them, neither
 // held nor in hand (which is read once, and not for every row): at most the head of each key. Oldest first, so that those
@@ -19,7 +19,7 @@ const claimSuspectsSql = (schema: QuotedSchema): string => `
      where s.id = $1 and s.paused_at is null
        and (s.state = 'active' or s.state = 'joining' and (s.lanes = 0 or s.served_to is not null))
   ),
-  lease as materialized (select nextval(${sequenceName(schema, 'outbox_lease_token')}) as token),
+  lease as materialized (select ${newLeaseToken(schema)} as token),
   mine as materialized (
     select 0::smallint as lane, clock_timestamp() + $3 * interval '1 millisecond' as until
       from open o where o.lanes = 0

@@ -3,9 +3,9 @@ import type { ClaimRequest } from '../queue-store.ts'
 import { keptQuery, type PgPool, withClient } from './client.ts'
 import { RETURNING_CLAIMED, selectClaimed, toDeliveries } from './event-row.ts'
 import { FRESH_POSITION } from './fresh-position.ts'
-import { type QuotedSchema, sequenceName } from './identifiers.ts'
-import { recordLease } from './lease-sql.ts'
-import type { LowWaterBound } from './low-water.ts'
+import type { QuotedSchema } from './identifiers.ts'
+import { newLeaseToken, recordLease } from './lease-sql.ts'
+import { ERA, type LowWaterBound } from './low-water.ts'
 
 const dueRows = (schema: QuotedSchema, limit: string, also = ''): string => `
     select array(
@@ -24,12 +24,12 @@ const dueRows = (schema: QuotedSchema, limit: string, also = ''): string => `
 // and the UPDATE follows it there.
 const claimSql = (schema: QuotedSchema): string => `
   with open as materialized (
-    select s.id, case when s.generation = $6 then $5::bigint else 0 end as low_water
+    select s.id, case when ${ERA} = $6 then $5::bigint else 0 end as low_water
       from ${schema}.outbox_subscription s
      where s.id = $1 and s.paused_at is null and s.state <> 'retired'
   ),
   lease as materialized (
-    select nextval(${sequenceName(schema, 'outbox_lease_token')}) as token, clock_timestamp() as since,
+    select ${newLeaseToken(schema)} as token, clock_timestamp() as since,
            clock_timestamp() + $4 * interval '1 millisecond' as until
   ),
   due as materialized (${dueRows(schema, '$7')}),
@@ -77,7 +77,7 @@ export async function claim(
       limit,
       leaseMs,
       bound.position,
-      bound.generation,
+      bound.era,
       duePlaces,
     ]),
   )
