@@ -1,4 +1,5 @@
 import type { LaneDelivery, SuspectClaimRequest } from '../queue-store.ts'
+import { type Candidate, readCandidates } from './claim-candidate.ts'
 import { type PgPool, rawQuery, withClient } from './client.ts'
 import { RETURNING_CLAIMED, selectClaimed, toDeliveries } from './event-row.ts'
 import type { QuotedSchema } from './identifiers.ts'
@@ -13,7 +14,7 @@ import { newLeaseToken, recordLease } from './lease-sql.ts'
 // is claimed, and mark-alone.ts makes it one just before it runs alone. If the holder of others vanishes, or never learns
 // of them, return-lapsed.ts treats them as neighbours. It cannot be found out then, because the lanes of a group may be
 // taken over one by one.
-const claimSuspectsSql = (schema: QuotedSchema): string => `
+const lookedAt = (schema: QuotedSchema): string => `
   with open as materialized (
     select s.id, s.lanes from ${schema}.outbox_subscription s
      where s.id = $1 and s.paused_at is null
@@ -34,7 +35,7 @@ const claimSuspectsSql = (schema: QuotedSchema): string => `
     select array(
       select d.id from ${schema}.outbox_delivery d
        where d.subscription_id = $1 and d.lane = any (array(select lane from mine)) and d.held
-         and d.suspect and d.next_retry_at <= (select clock_timestamp())
+         and d.suspect and d.next_retry_at <= (select clock_timestamp()) and d.id <> all ($7::bigint[])
          and (d.ordering_key is null or
               ((select h.id from ${schema}.outbox_delivery h
                 where h.subscription_id = $1 and h.lane = d.lane and h.ordering_key = d.ordering_key and h.held
@@ -44,7 +45,9 @@ const claimSuspectsSql = (schema: QuotedSchema): string => `
        order by d.id
        limit $6
          for update skip locked) as ids
-  ),
+  )`
+
+const claimSuspectsSql = (schema: QuotedSchema): string => `${lookedAt(schema)},
   updated as (
     update ${schema}.outbox_delivery d
        set status = 'PROCESSING', held = false, suspect = false, next_retry_at = null,
@@ -62,21 +65,37 @@ const claimSuspectsSql = (schema: QuotedSchema): string => `
   ),${recordLease(schema, RECORD_OF_LANES)}
   ${selectClaimed(schema)}`
 
-/** Takes up to so many suspects that are due, in position order, under one lease token. */
+/** Takes up to so many suspects that are due, in position order, under one lease token; none at the positions `around`. */
 export async function claimSuspects(
   pool: PgPool,
   schema: QuotedSchema,
   request: SuspectClaimRequest,
+  around: readonly string[] = [],
 ): Promise<readonly LaneDelivery[]> {
-  const { subscriptionId, workerId, limit, leaseMs, lanes = [] } = request
-  const values = [
-    subscriptionId,
-    workerId,
-    leaseMs,
-    lanes.map(({ lane }) => lane),
-    lanes.map(({ epoch }) => epoch),
-    limit,
-  ]
+  const values = valuesOf(request, around)
   const rows = await withClient(pool, (client) => rawQuery(client, claimSuspectsSql(schema), values))
-  return toDeliveries(rows, subscriptionId, workerId)
+  return toDeliveries(rows, request.subscriptionId, request.workerId)
+}
+
+const candidatesSql = (schema: QuotedSchema): string => `${lookedAt(schema)}
+  select d.id, d.event_id, d.ordering_key from ${schema}.outbox_delivery d
+   where d.id = any ((select ids from pick)::bigint[]) and d.subscription_id = $1`
+
+/** What `claimSuspects` would take. */
+export function suspectCandidates(
+  pool: PgPool,
+  schema: QuotedSchema,
+  request: SuspectClaimRequest,
+  around: readonly string[],
+): Promise<readonly Candidate[]> {
+  return readCandidates(pool, candidatesSql(schema), valuesOf(request, around))
+}
+
+function valuesOf(
+  { subscriptionId, workerId, leaseMs, limit, lanes = [] }: SuspectClaimRequest,
+  around: readonly string[],
+): readonly unknown[] {
+  const numbers = lanes.map(({ lane }) => lane)
+  const epochs = lanes.map(({ epoch }) => epoch)
+  return [subscriptionId, workerId, leaseMs, numbers, epochs, limit, around]
 }
