@@ -49,7 +49,7 @@ function naiveBound(era: string): {
 } {
   let position = 0n
   return {
-    next: () => Promise.resolve({ position: String(position + 1n), era }),
+    next: () => Promise.resolve({ ...UNBOUNDED, position: String(position + 1n), era }),
     passed(claimed) {
       if (BigInt(claimed) > position) position = BigInt(claimed)
     },

@@ -23,7 +23,9 @@ const LOOK = 7
 
 /** A claim that was sent, with another limit and, where it has one, as many rows to look at. */
 export function withLimit({ text, values }: Sent, limit: number): Pick<Sent, 'text' | 'values'> {
-  return { text, values: values.map((value, index) => (index === LIMIT || index === LOOK ? limit : value)) }
+  const isMeant = (value: unknown, index: number): boolean =>
+    index === LIMIT || (index === LOOK && typeof value === 'number')
+  return { text, values: values.map((value, index) => (isMeant(value, index) ? limit : value)) }
 }
 
 /** Where the text has its first parameter like this: `${index}` of the values. */

@@ -10,6 +10,7 @@ import {
   DONE,
   join,
   LEASE_MS,
+  retryLater,
   retryNow,
   settled,
   takeLanes,
@@ -125,7 +126,7 @@ describe('a claim that a trigger refuses', () => {
     if (!stuck || !parked || !free || !late) throw new Error('not all were claimed')
     await store.settle([
       settled(stuck, retryNow),
-      settled(parked, { ...retryNow, delayMs: 3_600_000 }),
+      settled(parked, retryLater),
       settled(free, retryNow),
       settled(late, DONE),
     ])

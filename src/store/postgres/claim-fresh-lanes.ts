@@ -2,10 +2,11 @@ import type { LaneClaimRequest, LaneDelivery } from '../queue-store.ts'
 import { keptQuery, type PgPool, withClient } from './client.ts'
 import { RETURNING_CLAIMED, selectClaimed, toDeliveries } from './event-row.ts'
 import { FRESH_POSITION } from './fresh-position.ts'
+import { heldSince } from './held-since.ts'
 import type { QuotedSchema } from './identifiers.ts'
 import { LEASE_OF_LANES, ownedLanes, RECORD_OF_LANES } from './lane-sql.ts'
 import { newLeaseToken, recordLease } from './lease-sql.ts'
-import { ERA, type LowWaterBound } from './low-water.ts'
+import { ERA, heldFrom, type LowWaterBound, withHeldFrom } from './low-water.ts'
 
 // Where nothing of these lanes is held and the subscription is not being widened, no key waits for anything: its events
 // may be taken as they stand. NOWAIT, because a row that somebody has locked may not be passed by later ones of its key,
@@ -13,20 +14,22 @@ import { ERA, type LowWaterBound } from './low-water.ts'
 // the update, which goes by key. By ctid it would not find the version that is locked.
 const claimFreshLanesSql = (schema: QuotedSchema): string => `
   with open as materialized (
-    select s.id, case when ${ERA} = $7 then $6::bigint else 0 end as low_water, s.served_to
+    select s.id, case when ${ERA} = $7 then $6::bigint else 0 end as low_water, s.served_to,
+           ${heldFrom('$7', '$8')} as held_from
       from ${schema}.outbox_subscription s
      where s.id = $1 and s.paused_at is null and (s.state = 'active' or s.served_to is not null)
   ),
   lease as materialized (
     select ${newLeaseToken(schema)} as token, clock_timestamp() as since
   ),
-  mine as materialized (${ownedLanes(schema, { worker: '$2', lanes: '$4', epochs: '$5' })}),
+  mine as materialized (${withHeldFrom(ownedLanes(schema, { worker: '$2', lanes: '$4', epochs: '$5' }))}),
   held as materialized (
     select (select served_to from open) is not null or exists (
       select from mine m
        cross join lateral (
          select from ${schema}.outbox_delivery h
-          where h.subscription_id = $1 and h.lane = m.lane and h.held and h.ordering_key is not null
+          where h.subscription_id + 0 = $1 and h.lane = m.lane and h.held and h.ordering_key is not null
+            and ${heldSince('h')} >= m.held_from
           limit 1) h) as something
   ),
   fresh as materialized (
@@ -74,6 +77,7 @@ export async function claimFreshLanes(
     lanes.map(({ epoch }) => epoch),
     bound.position,
     bound.era,
+    bound.heldFrom,
   ]
   const rows = await withClient(pool, (client) =>
     keptQuery(client, 'claim_fresh_lanes', claimFreshLanesSql(schema), values),

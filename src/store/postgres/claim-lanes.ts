@@ -4,10 +4,11 @@ import { type Candidate, readCandidates } from './claim-candidate.ts'
 import { keptQuery, type PgPool, type RawRow, rawQuery, withClient } from './client.ts'
 import { RETURNING_CLAIMED, selectClaimed, toDeliveries } from './event-row.ts'
 import { FRESH_POSITION } from './fresh-position.ts'
+import { HELD_NOW, heldSince } from './held-since.ts'
 import type { QuotedSchema } from './identifiers.ts'
 import { LEASE_OF_LANES, ownedLanes, RECORD_OF_LANES, tryLock } from './lane-sql.ts'
 import { newLeaseToken, recordLease } from './lease-sql.ts'
-import { ERA, type LowWaterBound } from './low-water.ts'
+import { dueFrom, ERA, heldFrom, type LowWaterBound, withHeldFrom } from './low-water.ts'
 
 // Held rows (retries) run as long as nothing earlier of their key still waits, unless that is due at the same instant:
 // the limit cuts by due time, and must not leave out one of a key and take a later one. Each row looks at the one just
@@ -26,11 +27,12 @@ const dueRows = (schema: QuotedSchema, around: string): string => `
                   (select h.status = 'DEAD' or h.suspect or h.next_retry_at <> d.next_retry_at
                      from ${schema}.outbox_delivery h
                     where h.subscription_id = $1 and h.lane = d.lane and h.ordering_key = d.ordering_key and h.held
-                      and h.id < d.id
+                      and h.id < d.id and ${heldSince('h')} >= m.held_from
                     order by h.id desc
                     limit 1) as waits
              from ${schema}.outbox_delivery d
             where d.subscription_id = $1 and d.lane = m.lane and d.held and not d.suspect
+              and d.next_retry_at >= (select due_from from open)
               and d.next_retry_at <= (select clock_timestamp())${around}
             order by d.next_retry_at, d.id
             limit $8) r
@@ -47,7 +49,7 @@ const freshRows = (schema: QuotedSchema, around: string): string => `
               case when d.ordering_key = any ($10::text[]) then null else
               (select h.id from ${schema}.outbox_delivery h
                 where h.subscription_id = $1 and h.lane = d.lane and h.ordering_key = d.ordering_key and h.held
-                  and h.id < d.id
+                  and h.id < d.id and ${heldSince('h')} >= m.held_from
                 limit 1) is not null end as blocked
          from ${schema}.outbox_delivery d
         where d.subscription_id = $1 and d.lane = m.lane and d.fresh
@@ -89,13 +91,14 @@ const takenRows = `
 /** Said with what was taken when something else was locked. */
 const STOPPED = 'stopped'
 
-/** Keys that a careful claim reads past ($11). */
+/** Keys that a careful claim reads past ($13). */
 const AROUND = `
-              and d.ordering_key <> all ($11::text[])`
+              and d.ordering_key <> all ($13::text[])`
 
 const lookedAt = (schema: QuotedSchema, around: string): string => `
   with open as materialized (
     select s.id, case when ${ERA} = $7 then $6::bigint else 0 end as low_water,
+           ${dueFrom('$7', '$11')} as due_from, ${heldFrom('$7', '$12')} as held_from,
            coalesce(s.served_to, 9223372036854775807) as served_to,
            case when s.served_to is not null then s.joined_snapshot end as swept,
            case when pg_snapshot_xmax(s.joined_snapshot) <= pg_snapshot_xmax(pg_current_snapshot())
@@ -106,7 +109,7 @@ const lookedAt = (schema: QuotedSchema, around: string): string => `
   lease as materialized (
     select ${newLeaseToken(schema)} as token, clock_timestamp() as since
   ),
-  mine as materialized (${ownedLanes(schema, { worker: '$2', lanes: '$4', epochs: '$5' })}),
+  mine as materialized (${withHeldFrom(ownedLanes(schema, { worker: '$2', lanes: '$4', epochs: '$5' }))}),
   due as materialized (${dueRows(schema, around)}),
   due_first as materialized (select * from due where not blocked limit $9),
   fresh as materialized (${freshRows(schema, around)}),
@@ -117,13 +120,13 @@ const lookedAt = (schema: QuotedSchema, around: string): string => `
 const claimLanesSql = (schema: QuotedSchema, around: string): string => `${lookedAt(schema, around)},
   parked as (
     update ${schema}.outbox_delivery d
-       set held = true, next_retry_at = 'infinity', updated_at = clock_timestamp()
+       set held = true, held_since = ${HELD_NOW}, next_retry_at = 'infinity', updated_at = clock_timestamp()
      where d.id = any (array(select id from tried where got and blocked)) and d.subscription_id = $1
     returning 1
   ),
   updated as (
     update ${schema}.outbox_delivery d
-       set status = 'PROCESSING', held = false, next_retry_at = null, attempt_count = d.attempt_count + 1,
+       set status = 'PROCESSING', held = false, held_since = null, next_retry_at = null, attempt_count = d.attempt_count + 1,
            last_attempt_at = (select since from lease), updated_at = (select since from lease), locked_by = $2,
            locked_until = ${LEASE_OF_LANES},
            lease_token = (select token from lease)
@@ -177,7 +180,7 @@ export function claimLanes(
 ): Promise<readonly LaneDelivery[]> {
   return lookRepeatedly(claim, [...around], [claim.request.limit, ...LOOKS], (left, look, stopped) => {
     const farthest = Math.max(left, stopped.length > 0 ? FARTHEST_LOOK : look)
-    const values = [...valuesOf(claim, left, farthest), stopped]
+    const values = valuesOf(claim, left, farthest, stopped)
     return withClient(pool, (client) => keptQuery(client, 'claim_lanes', claimLanesSql(schema, ''), values))
   })
 }
@@ -194,7 +197,7 @@ export function claimLanesCarefully(
   const looks = Array<number>(CAREFUL_LOOKS).fill(claim.request.limit)
   return lookRepeatedly(claim, [...around], looks, (left, look, stopped) =>
     withClient(pool, (client) =>
-      rawQuery(client, claimLanesSql(schema, AROUND), [...valuesOf(claim, left, look), [], stopped]),
+      rawQuery(client, claimLanesSql(schema, AROUND), [...valuesOf(claim, left, look, []), stopped]),
     ),
   )
 }
@@ -213,7 +216,7 @@ export function laneCandidates(
   { around, ...claim }: LaneClaim,
 ): Promise<readonly Candidate[]> {
   const { limit } = claim.request
-  return readCandidates(pool, candidatesSql(schema), [...valuesOf(claim, limit, limit), [], around])
+  return readCandidates(pool, candidatesSql(schema), [...valuesOf(claim, limit, limit, []), around])
 }
 
 async function lookRepeatedly(
@@ -249,6 +252,7 @@ function valuesOf(
   { request, bound, duePlaces }: Omit<LaneClaim, 'around'>,
   limit: number,
   look: number,
+  stopped: readonly string[],
 ): readonly unknown[] {
   const { subscriptionId, workerId, lanes } = request
   return [
@@ -261,5 +265,8 @@ function valuesOf(
     bound.era,
     look,
     Math.min(limit, duePlaces),
+    stopped,
+    bound.dueFrom,
+    bound.heldFrom,
   ]
 }

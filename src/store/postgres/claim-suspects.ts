@@ -50,7 +50,7 @@ const lookedAt = (schema: QuotedSchema): string => `
 const claimSuspectsSql = (schema: QuotedSchema): string => `${lookedAt(schema)},
   updated as (
     update ${schema}.outbox_delivery d
-       set status = 'PROCESSING', held = false, suspect = false, next_retry_at = null,
+       set status = 'PROCESSING', held = false, held_since = null, suspect = false, next_retry_at = null,
            attempt_count = d.attempt_count + 1,
            last_attempt_at = clock_timestamp(), updated_at = clock_timestamp(), locked_by = $2,
            locked_until = ${LEASE_OF_LANES},

@@ -6,17 +6,18 @@ import { RETURNING_CLAIMED, selectClaimed, toDeliveries } from './event-row.ts'
 import { FRESH_POSITION } from './fresh-position.ts'
 import type { QuotedSchema } from './identifiers.ts'
 import { newLeaseToken, recordLease } from './lease-sql.ts'
-import { ERA, type LowWaterBound } from './low-water.ts'
+import { dueFrom, ERA, type LowWaterBound } from './low-water.ts'
 
-/** What the claim leaves alone, where there is something ($8): the text of every day knows nothing of it. */
+/** What the claim leaves alone, where there is something ($9): the text of every day knows nothing of it. */
 const AROUND = `
-         and d.id <> all ($8::bigint[])`
+         and d.id <> all ($9::bigint[])`
 
 const dueRows = (schema: QuotedSchema, limit: string, also: string): string => `
     select array(
       select d.id from ${schema}.outbox_delivery d
        where d.subscription_id = (select id from open) and d.lane = 0 and d.held
-         and not d.suspect and d.next_retry_at <= (select clock_timestamp())${also}
+         and not d.suspect and d.next_retry_at >= (select due_from from open)
+         and d.next_retry_at <= (select clock_timestamp())${also}
        order by d.next_retry_at, d.id
        limit ${limit}
          for update skip locked) as ids`
@@ -29,7 +30,8 @@ const dueRows = (schema: QuotedSchema, limit: string, also: string): string => `
 // and the UPDATE follows it there.
 const lookedAt = (schema: QuotedSchema, around: string): string => `
   with open as materialized (
-    select s.id, case when ${ERA} = $6 then $5::bigint else 0 end as low_water
+    select s.id, case when ${ERA} = $6 then $5::bigint else 0 end as low_water,
+           ${dueFrom('$6', '$8')} as due_from
       from ${schema}.outbox_subscription s
      where s.id = $1 and s.paused_at is null and s.state <> 'retired'
   ),
@@ -61,7 +63,7 @@ const FOUND = 'd.id = any ((select ids from due) || (select ids from fresh) || (
 const claimSql = (schema: QuotedSchema, around: string): string => `${lookedAt(schema, around)},
   claimed as (
     update ${schema}.outbox_delivery d
-       set status = 'PROCESSING', held = false, next_retry_at = null, attempt_count = d.attempt_count + 1,
+       set status = 'PROCESSING', held = false, held_since = null, next_retry_at = null, attempt_count = d.attempt_count + 1,
            last_attempt_at = (select since from lease), updated_at = (select since from lease), locked_by = $2,
            locked_until = (select until from lease), lease_token = (select token from lease)
      where ${FOUND} and d.subscription_id = $1
@@ -111,5 +113,5 @@ function valuesOf(
   bound: LowWaterBound,
   duePlaces: number,
 ): readonly unknown[] {
-  return [subscriptionId, workerId, limit, leaseMs, bound.position, bound.era, duePlaces]
+  return [subscriptionId, workerId, limit, leaseMs, bound.position, bound.era, duePlaces, bound.dueFrom]
 }
