@@ -155,5 +155,7 @@ function isPast({ text, values }: Sent, time: Date, xid: string): boolean {
   const due = of(DUE_FROM)
   const held = of(HELD_FROM)
   const isLate = due === null || new Date(due) > time
-  return isLate && (held === null || (held.match(/\d+/g) ?? ['0']).every((since) => BigInt(since) > BigInt(xid)))
+  return (
+    isLate && (held === null || (held.match(/\d+/g) ?? ['0']).every((since) => BigInt(since) > BigInt(xid)))
+  )
 }

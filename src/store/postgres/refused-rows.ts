@@ -54,24 +54,21 @@ export class RefusedRows {
     way: ClaimWay<Delivery>,
     tell: (refusal: CommitpostError) => void,
   ): Promise<readonly Delivery[]> {
-    let claimed: Promise<readonly Delivery[]> = way.take(limit, this.#around())
-    for (let size = limit, found = 0; ; ) {
-      try {
-        return this.#passed(await claimed)
-      } catch (error) {
-        if (!isAboutARow(error)) throw error
-        if (size <= 1) {
-          if (found >= MOST_IN_A_ROW || this.#around().length >= MOST_LEFT_ALONE) throw error
-          const { row, beside } = await this.#find(way)
-          if (row === undefined) throw error
-          this.#leaveAlone(row, error, tell)
-          if (beside.length > 0) return this.#passed(beside)
-          found += 1
-        }
-        size = size > 1 ? size >> 1 : limit
-        claimed = way.takeCarefully(size, this.#around())
+    let outcome = await tried(way.take(limit, this.#around()))
+    for (let size = limit, found = 0; 'error' in outcome; ) {
+      const isAlone = size <= 1
+      if (isAlone) {
+        if (found >= MOST_IN_A_ROW || this.#around().length >= MOST_LEFT_ALONE) throw outcome.error
+        const { row, beside } = await this.#find(way)
+        if (row === undefined) throw outcome.error
+        this.#leaveAlone(row, outcome.error, tell)
+        if (beside.length > 0) return this.#passed(beside)
+        found += 1
       }
+      size = isAlone ? limit : size >> 1
+      outcome = await tried(way.takeCarefully(size, this.#around()))
     }
+    return this.#passed(outcome.deliveries)
   }
 
   /** The row that a claim of one is refused for. Where it touches another too, that one is tried by itself, and may be taken. */
@@ -82,13 +79,10 @@ export class RefusedRows {
     const rows = await way.look(around)
     const beside: Delivery[] = []
     for (const row of rows.slice(1)) {
-      try {
-        const others = rows.filter((other) => other !== row)
-        beside.push(...(await way.takeCarefully(1, [...around, ...others])))
-      } catch (error) {
-        if (!isAboutARow(error)) throw error
-        return { row, beside }
-      }
+      const others = rows.filter((other) => other !== row)
+      const outcome = await tried(way.takeCarefully(1, [...around, ...others]))
+      if ('error' in outcome) return { row, beside }
+      beside.push(...outcome.deliveries)
     }
     return { row: rows[0], beside }
   }
@@ -113,6 +107,18 @@ export class RefusedRows {
   #passed<Delivery extends ClaimedDelivery>(deliveries: readonly Delivery[]): readonly Delivery[] {
     if (this.#refused.size > 0) for (const { position } of deliveries) this.#refused.delete(position)
     return deliveries
+  }
+}
+
+type Outcome<Delivery> = { readonly deliveries: readonly Delivery[] } | { readonly error: unknown }
+
+/** What became of a claim: what it took, or why one of its rows was refused. */
+async function tried<Delivery>(claim: Promise<readonly Delivery[]>): Promise<Outcome<Delivery>> {
+  try {
+    return { deliveries: await claim }
+  } catch (error) {
+    if (!isAboutARow(error)) throw error
+    return { error }
   }
 }
 
