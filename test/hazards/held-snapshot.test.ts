@@ -133,8 +133,9 @@ describe('a snapshot that somebody holds open', () => {
         await take(0)
         return isPast(pool.lastSent(way), time, xid)
       })
+      const sent = withDuePlaces(pool.lastSent(way))
       await beat(store, ordered, 'w', [], lanes)
-      const { bounded, unbounded } = await pagesOf(h, withDuePlaces(pool.lastSent(way)))
+      const { bounded, unbounded } = await pagesOf(h, sent)
       expect(bounded).toBeLessThan(FEW_PAGES * 3)
       expect(unbounded).toBeGreaterThan(MANY_PAGES * 3)
     }
