@@ -8,6 +8,8 @@ export interface TakerOptions {
   readonly subscriptionId: number
   readonly workerId: string
   readonly leaseMs: number
+  /** Told once of a delivery that the database refuses to have claimed. */
+  readonly onRefused?: (refusal: Error) => void
 }
 
 /** What a claim returned. */

@@ -4,7 +4,7 @@ import { CommitpostError } from '../runtime/errors.ts'
 import { Outage } from '../runtime/outage.ts'
 import { textProperty } from '../runtime/property.ts'
 import type { Random } from '../runtime/random.ts'
-import { sqlState } from '../runtime/sql-state.ts'
+import { isAboutARow } from '../runtime/sql-state.ts'
 import type { SettleReport } from '../store/queue-store.ts'
 
 /** What a settler is made of. */
@@ -218,16 +218,4 @@ function refusedError({ delivery }: Settled, error: unknown): CommitpostError {
       'lease lapses before, the event is delivered again. Of an ordered subscription its key waits so long.',
     { cause: error },
   )
-}
-
-/** SQLSTATE of connections, rights, schemas, conflicts and the server's own troubles: they concern all rows alike. */
-const ABOUT_ALL = /^(?:08|25|28|3D|3F|40|42|53|55(?!000)|57|58|F0|XX)/
-/** SQLSTATE of what a statement names: in a function, which is a trigger's, it concerns the rows that this is called for. */
-const ABOUT_NAMES = /^42/
-
-/** Of data, constraints and what triggers raise, under any code of their own: trying the same again cannot help. */
-function isAboutARow(error: unknown): boolean {
-  const code = sqlState(error)
-  if (code === null) return false
-  return !ABOUT_ALL.test(code) || (ABOUT_NAMES.test(code) && textProperty(error, 'where') !== undefined)
 }

@@ -1,5 +1,6 @@
 import type { ClaimedDelivery, DeliveryKey, Settled } from '../delivery/delivery.ts'
 import type { OutboxEvent } from '../event/event.ts'
+import type { CommitpostError } from '../runtime/errors.ts'
 
 /** What a worker asks for when it takes deliveries of an unordered subscription. */
 export interface ClaimRequest {
@@ -11,6 +12,11 @@ export interface ClaimRequest {
    */
   readonly limit: number
   readonly leaseMs: number
+  /**
+   * Told once of a delivery that the database refuses to have claimed, by a trigger of the user's own. The others are
+   * claimed; it is tried again later, and nothing of its key is claimed before it.
+   */
+  readonly onRefused?: (refusal: CommitpostError) => void
 }
 
 /** A lane this worker owns. The epoch fences: it grows with every change of owner. */

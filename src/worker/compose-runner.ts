@@ -59,7 +59,8 @@ function composeUnordered(
   resolved: ResolvedSubscription,
   { id }: RegisteredSubscription,
 ): RunningSubscription {
-  const taker = { subscriptionId: id, workerId: env.workerId, leaseMs: env.limits.leaseMs }
+  const onRefused = tellRefused(env, resolved)
+  const taker = { subscriptionId: id, workerId: env.workerId, leaseMs: env.limits.leaseMs, onRefused }
   return compose<ClaimedDelivery>(env, resolved, {
     id,
     hand: new Hand(env.limits),
@@ -84,7 +85,7 @@ function composeOrdered(
     store,
     clock,
     random,
-    options: { subscriptionId: id, workerId, ...limits },
+    options: { subscriptionId: id, workerId, ...limits, onRefused: tellRefused(env, resolved) },
     shareEveryMs: Math.min(SHARE_EVERY_MS, heartbeatEveryMs(limits.leaseMs)),
     window: { most: resolved.batchSize * 2, least: resolved.concurrency },
     countInHand: (lane) => hand.countLane(lane),
@@ -113,6 +114,14 @@ function composeOrdered(
     idle: () => unparker.idle(),
   })
   return running
+}
+
+/** Tells of a delivery that cannot be claimed. */
+function tellRefused(
+  { observer }: WorkerEnvironment,
+  { definition }: ResolvedSubscription,
+): (refusal: Error) => void {
+  return (error) => observer({ kind: 'error', during: 'claim', error, subscription: definition.name })
 }
 
 interface KindParts<Delivery extends ClaimedDelivery> {

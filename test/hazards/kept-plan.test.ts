@@ -119,7 +119,9 @@ describe('a plan kept since the tables were empty', () => {
   )
 
   test('has the claim of lanes of which nothing is held read no more than a look at what is', async () => {
-    await loaded.h.db.pool.query('update outbox_delivery set held = false, next_retry_at = null where held')
+    await loaded.h.db.pool.query(
+      'update outbox_delivery set held = false, held_since = null, next_retry_at = null where held',
+    )
 
     const plan = await explainKept('commitpost_claim_fresh_lanes')
 

@@ -62,9 +62,6 @@ async function claimOneByOne(
 const tokensOf = (deliveries: readonly ClaimedDelivery[]): readonly string[] =>
   deliveries.map(({ lease }) => lease.token)
 
-/** Only the token of a claim that did not wait for the disk is so large. */
-const isOfTheClock = (token: string): boolean => BigInt(token) > 2n ** 60n
-
 test.skipIf(!postgresAvailable())(
   'claims that a crash of the server undoes are made again, under tokens that nobody has, and are charged then',
   async () => {
@@ -79,8 +76,6 @@ test.skipIf(!postgresAvailable())(
     const durable = await claimOneByOne(first, subscription, 'w1', DURABLE)
     const later = await claimOneByOne(first, subscription, 'w1', LATER)
     expect(later).toHaveLength(LATER)
-    expect(tokensOf(durable).filter(isOfTheClock)).toEqual([])
-    expect(tokensOf(later).filter(isOfTheClock)).toHaveLength(LATER)
     await server.restart('immediate')
 
     const leasedTo = async (worker: string): Promise<readonly string[]> => {
@@ -96,6 +91,7 @@ test.skipIf(!postgresAvailable())(
     const second = scene.openWorker()
     const again = await claimOneByOne(second, subscription, 'w2', LATER)
     const undone = later.filter(({ position }) => !kept.includes(position))
+    expect(undone.length).toBeGreaterThan(0)
     expect(again.map(({ position }) => position)).toEqual(undone.map(({ position }) => position))
     expect(again.every(({ attempt }) => attempt === 1)).toBe(true)
     expect(tokensOf(again).filter((token) => tokensOf(later).includes(token))).toEqual([])

@@ -2,7 +2,7 @@ import type pg from 'pg'
 import { describe, expect, test } from 'vitest'
 import { ManualClock } from '../../src/runtime/manual-clock.ts'
 import { claim as claimBetween } from '../../src/store/postgres/claim.ts'
-import { LowWater, type LowWaterBound, UNBOUNDED } from '../../src/store/postgres/low-water.ts'
+import { ERA, LowWater, type LowWaterBound, UNBOUNDED } from '../../src/store/postgres/low-water.ts'
 import type { RegisteredSubscription } from '../../src/store/subscription-store.ts'
 import { DONE, join, LEASE_MS, settled } from '../store/contract/helpers.ts'
 import { column, one } from '../store/postgres/fixtures.ts'
@@ -43,10 +43,13 @@ function realBound(
 }
 
 /** The bound somebody would take who forgets that commits come in another order than positions. */
-function naiveBound(): { readonly next: () => Promise<LowWaterBound>; passed(position: string): void } {
+function naiveBound(era: string): {
+  readonly next: () => Promise<LowWaterBound>
+  passed(position: string): void
+} {
   let position = 0n
   return {
-    next: () => Promise.resolve({ position: String(position + 1n), generation: 2 }),
+    next: () => Promise.resolve({ ...UNBOUNDED, position: String(position + 1n), era }),
     passed(claimed) {
       if (BigInt(claimed) > position) position = BigInt(claimed)
     },
@@ -57,7 +60,7 @@ function naiveBound(): { readonly next: () => Promise<LowWaterBound>; passed(pos
 async function drainUnderLoad(h: Hazard, kind: 'real' | 'naive') {
   const worker = h.worker('w')
   const sub = await join(worker.store)
-  const naive = naiveBound()
+  const naive = naiveBound(await one<string>(h.db.pool, `select ${ERA} from outbox_subscription s`))
   const next = kind === 'real' ? realBound(h, worker, sub) : naive.next
   const load = new PublisherLoad(h, SEED)
   await load.start()

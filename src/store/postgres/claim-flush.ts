@@ -1,5 +1,4 @@
 import { isKeeper, type PgClient } from './client.ts'
-import { type QuotedSchema, sequenceName } from './identifiers.ts'
 
 /**
  * As many claims of a session wait for the disk before the first that does not. A crash of the server ends every session:
@@ -19,18 +18,9 @@ export function claimedOn(client: PgClient): void {
   made.set(client, (made.get(client) ?? 0) + 1)
 }
 
-/** The low bits of a token that are the sequence's where the others are the clock's. */
-const SEQUENCE_BITS = 20
-
 /**
- * The token of a claim, as an SQL expression. Where `later` is true, the commit does not wait for the disk: a crash of the
- * server may undo the claim, and the number with it, and give the number again. The worker that had the first one may still
- * be alive and believe in it, so that such a token begins with the millisecond, which does not come again.
+ * An SQL expression that lets the transaction's commit not wait for the disk where `later` is true. A crash of the server
+ * may then undo the claim, and give the number of its lease again: see `newLeaseToken`.
  */
-export const leaseToken = (schema: QuotedSchema, later: string): string => {
-  const next = `nextval(${sequenceName(schema, 'outbox_lease_token')})`
-  return `case when ${later} and set_config('synchronous_commit', 'off', true) is not null
-                then ((extract(epoch from clock_timestamp()) * 1000)::bigint << ${SEQUENCE_BITS})
-                     | (${next} & ${2 ** SEQUENCE_BITS - 1})
-                else ${next} end`
-}
+export const flushLater = (later: string): string =>
+  `case when ${later} then set_config('synchronous_commit', 'off', true) end`

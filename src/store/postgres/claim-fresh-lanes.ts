@@ -2,10 +2,11 @@ import type { LaneClaimRequest, LaneDelivery } from '../queue-store.ts'
 import { keptQuery, type PgPool, withClient } from './client.ts'
 import { MARKS, packedDelivery, toDeliveries } from './event-row.ts'
 import { FRESH_POSITION } from './fresh-position.ts'
-import { type QuotedSchema, sequenceName } from './identifiers.ts'
+import { heldSince } from './held-since.ts'
+import type { QuotedSchema } from './identifiers.ts'
 import { LEASE_OF_LANES, ownedLanes, RECORD_OF_LANES } from './lane-sql.ts'
-import { recordLease } from './lease-sql.ts'
-import type { LowWaterBound } from './low-water.ts'
+import { newLeaseToken, recordLease } from './lease-sql.ts'
+import { ERA, heldFrom, type LowWaterBound, withHeldFrom } from './low-water.ts'
 
 /** Returned in place of what was taken where something is held. */
 const HELD = 'held'
@@ -51,20 +52,22 @@ const takenRows = (schema: QuotedSchema): string => `
 // the update, which goes by key. By ctid it would not find the version that is locked.
 const claimFreshLanesSql = (schema: QuotedSchema): string => `
   with open as materialized (
-    select s.id, case when s.generation = $7 then $6::bigint else 0 end as low_water, s.served_to
+    select s.id, case when ${ERA} = $7 then $6::bigint else 0 end as low_water, s.served_to,
+           ${heldFrom('$7', '$9')} as held_from
       from ${schema}.outbox_subscription s
      where s.id = $1 and s.paused_at is null and (s.state = 'active' or s.served_to is not null)
   ),
   lease as materialized (
-    select nextval(${sequenceName(schema, 'outbox_lease_token')}) as token, clock_timestamp() as since
+    select ${newLeaseToken(schema)} as token, clock_timestamp() as since
   ),
-  mine as materialized (${ownedLanes(schema, { worker: '$2', lanes: '$4', epochs: '$5' })}),
+  mine as materialized (${withHeldFrom(ownedLanes(schema, { worker: '$2', lanes: '$4', epochs: '$5' }))}),
   held as materialized (
     select (select served_to from open) is not null or exists (
       select from mine m
        cross join lateral (
          select from ${schema}.outbox_delivery h
-          where h.subscription_id = $1 and h.lane = m.lane and h.held and h.ordering_key is not null
+          where h.subscription_id + 0 = $1 and h.lane = m.lane and h.held and h.ordering_key is not null
+            and ${heldSince('h')} >= m.held_from
           limit 1) h) as something
   ),
   heads as materialized (
@@ -107,8 +110,9 @@ export async function claimFreshLanes(
     lanes.map(({ lane }) => lane),
     lanes.map(({ epoch }) => epoch),
     bound.position,
-    bound.generation,
+    bound.era,
     windowWidth,
+    bound.heldFrom,
   ]
   const rows = await withClient(pool, (client) =>
     keptQuery(client, 'claim_fresh_lanes', claimFreshLanesSql(schema), values),

@@ -1,9 +1,10 @@
 import type { LaneDelivery, SuspectClaimRequest } from '../queue-store.ts'
+import { type Candidate, readCandidates } from './claim-candidate.ts'
 import { type PgPool, rawQuery, withClient } from './client.ts'
 import { MARKS, packedDelivery, toDeliveries } from './event-row.ts'
-import { type QuotedSchema, sequenceName } from './identifiers.ts'
+import type { QuotedSchema } from './identifiers.ts'
 import { LEASE_OF_LANES, ownedLanes, RECORD_OF_LANES } from './lane-sql.ts'
-import { recordLease } from './lease-sql.ts'
+import { newLeaseToken, recordLease } from './lease-sql.ts'
 
 // Suspects that are due and, on an ordered subscription, in an owned lane with nothing of their key before them, neither
 // held nor in hand (which is read once, and not for every row): at most the head of each key. Oldest first, so that those
@@ -13,13 +14,13 @@ import { recordLease } from './lease-sql.ts'
 // is claimed, and mark-alone.ts makes it one just before it runs alone. If the holder of others vanishes, or never learns
 // of them, return-lapsed.ts treats them as neighbours. It cannot be found out then, because the lanes of a group may be
 // taken over one by one.
-const claimSuspectsSql = (schema: QuotedSchema): string => `
+const lookedAt = (schema: QuotedSchema): string => `
   with open as materialized (
     select s.id, s.lanes from ${schema}.outbox_subscription s
      where s.id = $1 and s.paused_at is null
        and (s.state = 'active' or s.state = 'joining' and (s.lanes = 0 or s.served_to is not null))
   ),
-  lease as materialized (select nextval(${sequenceName(schema, 'outbox_lease_token')}) as token),
+  lease as materialized (select ${newLeaseToken(schema)} as token),
   mine as materialized (
     select 0::smallint as lane, clock_timestamp() + $3 * interval '1 millisecond' as until
       from open o where o.lanes = 0
@@ -34,7 +35,7 @@ const claimSuspectsSql = (schema: QuotedSchema): string => `
     select array(
       select d.id from ${schema}.outbox_delivery d
        where d.subscription_id = $1 and d.lane = any (array(select lane from mine)) and d.held
-         and d.suspect and d.next_retry_at <= (select clock_timestamp())
+         and d.suspect and d.next_retry_at <= (select clock_timestamp()) and d.id <> all ($7::bigint[])
          and (d.ordering_key is null or
               ((select h.id from ${schema}.outbox_delivery h
                 where h.subscription_id = $1 and h.lane = d.lane and h.ordering_key = d.ordering_key and h.held
@@ -44,9 +45,11 @@ const claimSuspectsSql = (schema: QuotedSchema): string => `
        order by d.id
        limit $6
          for update skip locked) as ids
-  ),${recordLease(schema, { ...RECORD_OF_LANES, positions: '(select ids from pick)' })}
+  )`
+
+const claimSuspectsSql = (schema: QuotedSchema): string => `${lookedAt(schema)},${recordLease(schema, { ...RECORD_OF_LANES, positions: '(select ids from pick)' })}
   update ${schema}.outbox_delivery d
-     set status = 'PROCESSING', held = false, suspect = false, next_retry_at = null,
+     set status = 'PROCESSING', held = false, held_since = null, suspect = false, next_retry_at = null,
          attempt_count = d.attempt_count + 1,
          last_attempt_at = clock_timestamp(), updated_at = clock_timestamp(), locked_by = $2,
          locked_until = ${LEASE_OF_LANES},
@@ -54,21 +57,37 @@ const claimSuspectsSql = (schema: QuotedSchema): string => `
    where d.id = any ((select ids from pick)::bigint[]) and d.subscription_id = $1
   returning ${packedDelivery(schema, `'${MARKS.suspect}'`)}`
 
-/** Takes up to so many suspects that are due, in position order, under one lease token. */
+/** Takes up to so many suspects that are due, in position order, under one lease token; none at the positions `around`. */
 export async function claimSuspects(
   pool: PgPool,
   schema: QuotedSchema,
   request: SuspectClaimRequest,
+  around: readonly string[] = [],
 ): Promise<readonly LaneDelivery[]> {
-  const { subscriptionId, workerId, limit, leaseMs, lanes = [] } = request
-  const values = [
-    subscriptionId,
-    workerId,
-    leaseMs,
-    lanes.map(({ lane }) => lane),
-    lanes.map(({ epoch }) => epoch),
-    limit,
-  ]
+  const values = valuesOf(request, around)
   const rows = await withClient(pool, (client) => rawQuery(client, claimSuspectsSql(schema), values))
-  return toDeliveries(rows, subscriptionId, workerId)
+  return toDeliveries(rows, request.subscriptionId, request.workerId)
+}
+
+const candidatesSql = (schema: QuotedSchema): string => `${lookedAt(schema)}
+  select d.id, d.event_id, d.ordering_key from ${schema}.outbox_delivery d
+   where d.id = any ((select ids from pick)::bigint[]) and d.subscription_id = $1`
+
+/** What `claimSuspects` would take. */
+export function suspectCandidates(
+  pool: PgPool,
+  schema: QuotedSchema,
+  request: SuspectClaimRequest,
+  around: readonly string[],
+): Promise<readonly Candidate[]> {
+  return readCandidates(pool, candidatesSql(schema), valuesOf(request, around))
+}
+
+function valuesOf(
+  { subscriptionId, workerId, leaseMs, limit, lanes = [] }: SuspectClaimRequest,
+  around: readonly string[],
+): readonly unknown[] {
+  const numbers = lanes.map(({ lane }) => lane)
+  const epochs = lanes.map(({ epoch }) => epoch)
+  return [subscriptionId, workerId, leaseMs, numbers, epochs, limit, around]
 }

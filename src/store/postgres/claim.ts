@@ -1,18 +1,24 @@
 import type { ClaimedDelivery } from '../../delivery/delivery.ts'
 import type { ClaimRequest } from '../queue-store.ts'
-import { claimedOn, leaseToken, mayFlushLater } from './claim-flush.ts'
-import { keptQuery, type PgPool, withClient } from './client.ts'
+import { type Candidate, readCandidates } from './claim-candidate.ts'
+import { claimedOn, flushLater, mayFlushLater } from './claim-flush.ts'
+import { keptQuery, type PgPool, rawQuery, withClient } from './client.ts'
 import { MARKS, packedDelivery, toDeliveries } from './event-row.ts'
 import { FRESH_POSITION } from './fresh-position.ts'
 import type { QuotedSchema } from './identifiers.ts'
-import { recordLease } from './lease-sql.ts'
-import type { LowWaterBound } from './low-water.ts'
+import { newLeaseToken, recordLease } from './lease-sql.ts'
+import { dueFrom, ERA, type LowWaterBound } from './low-water.ts'
 
-const dueRows = (schema: QuotedSchema, limit: string, also = ''): string => `
+/** What the claim leaves alone, where there is something ($10): the text of every day knows nothing of it. */
+const AROUND = `
+         and d.id <> all ($10::bigint[])`
+
+const dueRows = (schema: QuotedSchema, limit: string, also: string): string => `
     select array(
       select d.id from ${schema}.outbox_delivery d
        where d.subscription_id = (select id from open) and d.lane = 0 and d.held
-         and not d.suspect and d.next_retry_at <= (select clock_timestamp())${also}
+         and not d.suspect and d.next_retry_at >= (select due_from from open)
+         and d.next_retry_at <= (select clock_timestamp())${also}
        order by d.next_retry_at, d.id
        limit ${limit}
          for update skip locked) as ids`
@@ -23,22 +29,23 @@ const dueRows = (schema: QuotedSchema, limit: string, also = ''): string => `
 // update more rows than it locked, and leaves the planner a join order to get wrong. By key and not by ctid, which two
 // partitions may both have. A row that was changed since the statement began is locked, and asked again, as it is now,
 // and the UPDATE follows it there.
-const claimSql = (schema: QuotedSchema): string => `
+const lookedAt = (schema: QuotedSchema, around: string): string => `
   with open as materialized (
-    select s.id, case when s.generation = $6 then $5::bigint else 0 end as low_water
+    select s.id, case when ${ERA} = $6 then $5::bigint else 0 end as low_water,
+           ${dueFrom('$6', '$8')} as due_from
       from ${schema}.outbox_subscription s
      where s.id = $1 and s.paused_at is null and s.state <> 'retired'
   ),
   lease as materialized (
-    select ${leaseToken(schema, '$8')} as token, clock_timestamp() as since,
-           clock_timestamp() + $4 * interval '1 millisecond' as until
+    select ${newLeaseToken(schema)} as token, clock_timestamp() as since,
+           clock_timestamp() + $4 * interval '1 millisecond' as until, ${flushLater('$9')} as flushed_later
   ),
-  due as materialized (${dueRows(schema, '$7')}),
+  due as materialized (${dueRows(schema, '$7', around)}),
   fresh as materialized (
     select array(
       select d.id from ${schema}.outbox_delivery d
        where d.subscription_id = (select id from open) and d.lane = 0 and d.fresh
-         and ${FRESH_POSITION} >= (select low_water from open)
+         and ${FRESH_POSITION} >= (select low_water from open)${around}
        order by ${FRESH_POSITION}
        limit greatest($3 - cardinality((select ids from due)), 0)
          for update skip locked) as ids
@@ -48,45 +55,76 @@ const claimSql = (schema: QuotedSchema): string => `
     `case when cardinality((select ids from due)) < $7 then 0
             else greatest($3 - $7 - cardinality((select ids from fresh)), 0) end`,
     `
-         and d.id <> all ((select ids from due)::bigint[])`,
+         and d.id <> all ((select ids from due)::bigint[])${around}`,
   )}
   ),
   taken as materialized (
     select (select ids from due) || (select ids from fresh) || (select ids from more) as ids
-  ),${recordLease(schema, {
-    until: '(select until from lease)',
-    lanes: `'{0}'`,
-    positions: '(select ids from taken)',
-  })}
+  )`
+
+const TAKEN = 'd.id = any ((select ids from taken)::bigint[]) and d.subscription_id = $1'
+
+const claimSql = (
+  schema: QuotedSchema,
+  around: string,
+): string => `${lookedAt(schema, around)},${recordLease(schema, {
+  until: '(select until from lease)',
+  lanes: `'{0}'`,
+  positions: '(select ids from taken)',
+})}
   update ${schema}.outbox_delivery d
-     set status = 'PROCESSING', held = false, next_retry_at = null, attempt_count = d.attempt_count + 1,
+     set status = 'PROCESSING', held = false, held_since = null, next_retry_at = null,
+         attempt_count = d.attempt_count + 1,
          last_attempt_at = (select since from lease), updated_at = (select since from lease), locked_by = $2,
          locked_until = (select until from lease), lease_token = (select token from lease)
-   where d.id = any ((select ids from taken)::bigint[]) and d.subscription_id = $1
+   where ${TAKEN}
   returning ${packedDelivery(schema, `'${MARKS.none}'`)}`
 
-/** Takes fresh deliveries and due retries of an unordered subscription, in position order, under one lease token. */
+/**
+ * Takes fresh deliveries and due retries of an unordered subscription, in position order, under one lease token. Those at
+ * the positions `around` are left alone.
+ */
 export async function claim(
   pool: PgPool,
   schema: QuotedSchema,
   request: ClaimRequest,
   bound: LowWaterBound,
   duePlaces: number,
+  around: readonly string[] = [],
 ): Promise<readonly ClaimedDelivery[]> {
-  const { subscriptionId, workerId, limit, leaseMs } = request
   const rows = await withClient(pool, async (client) => {
-    const found = await keptQuery(client, 'claim', claimSql(schema), [
-      subscriptionId,
-      workerId,
-      limit,
-      leaseMs,
-      bound.position,
-      bound.generation,
-      duePlaces,
-      mayFlushLater(client),
-    ])
+    const values = valuesOf(request, bound, duePlaces, mayFlushLater(client))
+    const found =
+      around.length === 0
+        ? await keptQuery(client, 'claim', claimSql(schema, ''), values)
+        : await rawQuery(client, claimSql(schema, AROUND), [...values, around])
     if (found.length > 0) claimedOn(client)
     return found
   })
-  return toDeliveries(rows, subscriptionId, workerId)
+  return toDeliveries(rows, request.subscriptionId, request.workerId)
+}
+
+const candidatesSql = (schema: QuotedSchema): string => `${lookedAt(schema, AROUND)}
+  select d.id, d.event_id, d.ordering_key from ${schema}.outbox_delivery d
+   where ${TAKEN} and $2::text is not null`
+
+/** What `claim` would take. */
+export function claimCandidates(
+  pool: PgPool,
+  schema: QuotedSchema,
+  request: ClaimRequest,
+  bound: LowWaterBound,
+  duePlaces: number,
+  around: readonly string[],
+): Promise<readonly Candidate[]> {
+  return readCandidates(pool, candidatesSql(schema), [...valuesOf(request, bound, duePlaces, false), around])
+}
+
+function valuesOf(
+  { subscriptionId, workerId, limit, leaseMs }: ClaimRequest,
+  bound: LowWaterBound,
+  duePlaces: number,
+  later: boolean,
+): readonly unknown[] {
+  return [subscriptionId, workerId, limit, leaseMs, bound.position, bound.era, duePlaces, bound.dueFrom, later]
 }

@@ -1,12 +1,11 @@
 import type { Clock } from '../../runtime/clock.ts'
 import { sqlState } from '../../runtime/sql-state.ts'
-import type { LaneClaimRequest, LaneDelivery } from '../queue-store.ts'
+import type { LaneDelivery } from '../queue-store.ts'
 import { claimFreshLanes } from './claim-fresh-lanes.ts'
-import { claimLanes } from './claim-lanes.ts'
+import { claimLanes, type LaneClaim } from './claim-lanes.ts'
 import { ClaimWindow } from './claim-window.ts'
 import type { PgPool } from './client.ts'
 import type { QuotedSchema } from './identifiers.ts'
-import type { LowWaterBound } from './low-water.ts'
 
 /** For so long after something was held it is taken for granted that something still is. */
 const HELD_MS = 1_000
@@ -26,24 +25,17 @@ export class LaneClaims {
     this.#clock = clock
   }
 
-  /** Takes deliveries of owned lanes. `duePlaces` are kept for retries. */
-  async next(
-    request: LaneClaimRequest,
-    bound: LowWaterBound,
-    duePlaces: number,
-  ): Promise<readonly LaneDelivery[]> {
-    if (this.#clock.monotonicMs() >= this.#heldUntilMs) {
-      const taken = await this.#claimFresh(request, bound)
+  /** Takes deliveries of owned lanes. */
+  async next(claim: LaneClaim): Promise<readonly LaneDelivery[]> {
+    if (claim.around.length === 0 && this.#clock.monotonicMs() >= this.#heldUntilMs) {
+      const taken = await this.#claimFresh(claim)
       if (taken !== null) return taken
       this.#heldUntilMs = this.#clock.monotonicMs() + HELD_MS
     }
-    return claimLanes(this.#pool, this.#schema, request, bound, duePlaces)
+    return claimLanes(this.#pool, this.#schema, claim)
   }
 
-  async #claimFresh(
-    request: LaneClaimRequest,
-    bound: LowWaterBound,
-  ): Promise<readonly LaneDelivery[] | null> {
+  async #claimFresh({ request, bound }: LaneClaim): Promise<readonly LaneDelivery[] | null> {
     const width = this.#window.next(request.limit)
     try {
       const taken = await claimFreshLanes(this.#pool, this.#schema, request, bound, width)

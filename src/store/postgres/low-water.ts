@@ -1,16 +1,45 @@
 import type { Clock } from '../../runtime/clock.ts'
 import { keptQuery, type PgPool, withClient } from './client.ts'
 import { FRESH_POSITION } from './fresh-position.ts'
+import { heldSince } from './held-since.ts'
 import type { QuotedSchema } from './identifiers.ts'
 
-/** From where fresh deliveries are looked for. Good for one generation of the subscription only. */
+/** From where deliveries are looked for. */
 export interface LowWaterBound {
+  /** The first position of fresh ones. */
   readonly position: string
-  readonly generation: number
+  /** The first due time of retries. */
+  readonly dueFrom: string
+  /** For each lane the first transaction that anything held was held by, as an array of the database. */
+  readonly heldFrom: string
+  /** What it is good for, and nothing else: see `ERA`. */
+  readonly era: string
 }
 
-/** Looks everywhere. No subscription has generation 0. */
-export const UNBOUNDED: LowWaterBound = { position: '0', generation: 0 }
+/** Looks everywhere. */
+export const UNBOUNDED: LowWaterBound = { position: '0', dueFrom: '-infinity', heldFrom: '{}', era: 'none' }
+
+// A server that takes another's place may have lost its last commits, and gives their positions and transaction ids
+// again. Whatever it was restored from, it was started another time, and a pooler changes over without a sign.
+const SERVER = '(extract(epoch from pg_postmaster_start_time()) * 1000000)::bigint::text'
+
+/** Of a subscription `s`: its generation, and this run of this server. A bound is good for one era only. */
+export const ERA: string = `(s.generation || '@' || ${SERVER})`
+
+/** The due time from which a claim looks for retries. Where the clock was set back, it is at most the time of now. */
+export const dueFrom = (era: string, bound: string): string =>
+  `case when ${ERA} = ${era} then least(${bound}::timestamptz, clock_timestamp() - ${LATE}) else '-infinity' end`
+
+/** The bounds of what is held, by lane: of a CTE `open`, as `held_from`. */
+export const heldFrom = (era: string, bound: string): string =>
+  `case when ${ERA} = ${era} then ${bound}::bigint[] else '{}' end`
+
+/** Lanes, each with that of its own. */
+export const withHeldFrom = (lanes: string): string => `
+    select m.*, coalesce((select held_from from open)[m.lane + 1], 0) as held_from from (${lanes}) m`
+
+// Who writes a due time reads the clock a moment before he has a transaction id.
+const LATE = `interval '1 second'`
 
 const REFRESH_MS = 1_000
 // A worker that takes nothing leaves nothing dead behind to be kept off.
@@ -23,26 +52,68 @@ const UNBOUNDED_PASS_MS = 5_000
 // Whoever has a position has a transaction id already. So every position up to this one belongs to a transaction
 // older than the id taken here, which is taken after the position is read.
 const proposeSql = (schema: QuotedSchema): string => `
-  select q.last_value - (not q.is_called)::int, pg_current_xact_id() from ${schema}.outbox_event_id_seq q`
+  select q.last_value - (not q.is_called)::int, pg_current_xact_id(), ${SERVER},
+         to_char((clock_timestamp() - ${LATE}) at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
+    from ${schema}.outbox_event_id_seq q`
 
 // Once every transaction up to that id has ended, no fresh row can appear at or below that position any more: the
 // bound moves to the first one that is still there. A bound taken from claimed positions would strand late commits.
-const decideSql = (schema: QuotedSchema): string => `
-  select s.generation,
+const freshFrom = (schema: QuotedSchema): string => `
          coalesce((select min(f.id) from generate_series(0, greatest(s.lanes, 1) - 1) as l(lane)
                     cross join lateral (
                       select d.id from ${schema}.outbox_delivery d
                        where d.subscription_id = s.id and d.lane = l.lane::smallint
                          and d.fresh
-                         and ${FRESH_POSITION} >= case when s.generation = $4 then $3::bigint else 0 end
+                         and ${FRESH_POSITION} >= case when ${ERA} = $4 then $3::bigint else 0 end
                          and ${FRESH_POSITION} <= $2
                        order by ${FRESH_POSITION} limit 1) f),
-                  $2::bigint + 1)
+                  $2::bigint + 1)`
+
+// In the same way for due times, which are not before those of their transactions, or for less than LATE. Who comes later
+// all the same is found by the pass without a bound: nothing passes him, because what is held is looked up by key.
+const retriesFrom = (schema: QuotedSchema): string => `
+         to_char(least($7::timestamptz,
+                  (select min(f.at) from generate_series(0, greatest(s.lanes, 1) - 1) as l(lane)
+                    cross join lateral (
+                      select d.next_retry_at as at from ${schema}.outbox_delivery d
+                       where d.subscription_id = s.id and d.lane = l.lane::smallint
+                         and d.held and not d.suspect
+                         and d.next_retry_at >= case when ${ERA} = $4 then $8::timestamptz else '-infinity' end
+                         and d.next_retry_at <= $7::timestamptz
+                       order by d.next_retry_at, d.id limit 1) f)) at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`
+
+// Of each lane the first transaction that something was held by and still is, or the first that may still hold something.
+const oldestHeld = (schema: QuotedSchema): string => `
+         array(select coalesce(
+                        (select ${heldSince('h')} from ${schema}.outbox_delivery h
+                          where h.subscription_id + 0 = s.id and h.lane = l.lane::smallint
+                            and h.held and h.ordering_key is not null
+                            and ${heldSince('h')}
+                                >= case when ${ERA} = $4 then coalesce(($9::bigint[])[l.lane + 1], 0) else 0 end
+                            and ${heldSince('h')} < pg_snapshot_xmin(pg_current_snapshot())::text::bigint
+                          order by ${heldSince('h')} limit 1),
+                        pg_snapshot_xmin(pg_current_snapshot())::text::bigint)
+                 from generate_series(0, s.lanes - 1) as l(lane) order by l.lane)`
+
+// What another server proposed ($6) means nothing here: then the answer is only that.
+const decideSql = (schema: QuotedSchema): string => `
+  select ${ERA}, ${SERVER} = $6,${freshFrom(schema)},${retriesFrom(schema)},${oldestHeld(schema)}
     from ${schema}.outbox_subscription s
-   where s.id = $1 and s.state = 'active' and pg_snapshot_xmin(pg_current_snapshot()) > $5::text::xid8`
+   where s.id = $1 and s.state = 'active'
+     and (pg_snapshot_xmin(pg_current_snapshot()) > $5::text::xid8 or ${SERVER} <> $6)`
+
+type Decided = readonly [era: string, isSameServer: string, position: string, due: string, held: string]
+
+/** What is to be decided once every transaction up to an id has ended. */
+interface Proposal {
+  readonly position: string
+  readonly xid: string
+  readonly server: string
+  readonly dueTime: string
+}
 
 /**
- * Keeps claims off the dead entries at the head of the index of fresh rows, for one subscription and one worker.
+ * Keeps claims off the dead entries of the indexes of fresh, due and held rows, for one subscription and one worker.
  * Without it a claim under a snapshot that somebody holds open reads everything that was ever delivered since.
  */
 export class LowWater {
@@ -51,7 +122,7 @@ export class LowWater {
   readonly #subscriptionId: number
   readonly #clock: Clock
   #bound: LowWaterBound = UNBOUNDED
-  #proposal: { readonly position: string; readonly xid: string } | null = null
+  #proposal: Proposal | null = null
   #refreshedAt = Number.NEGATIVE_INFINITY
   #refreshesDue = REFRESHES_PER_BOUND
   #unboundedAt = 0
@@ -98,14 +169,24 @@ export class LowWater {
   async #refresh(): Promise<void> {
     await withClient(this.#pool, async (client) => {
       if (this.#proposal !== null) {
-        const { position, xid } = this.#proposal
-        const values = [this.#subscriptionId, position, this.#bound.position, this.#bound.generation, xid]
-        const [decided] = await keptQuery(client, 'decide', decideSql(this.#schema), values)
+        const [decided] = await keptQuery(
+          client,
+          'decide',
+          decideSql(this.#schema),
+          this.#decision(this.#proposal),
+        )
         if (decided === undefined) return
-        this.#bound = { generation: Number(decided[0]), position: decided[1] as string }
+        const [era, isSameServer, position, due, held] = decided as Decided
+        this.#bound = isSameServer === 't' ? { era, position, dueFrom: due, heldFrom: held } : UNBOUNDED
       }
       const [proposed] = await keptQuery(client, 'propose', proposeSql(this.#schema), [])
-      this.#proposal = { position: proposed?.[0] as string, xid: proposed?.[1] as string }
+      const [position, xid, server, dueTime] = proposed as readonly [string, string, string, string]
+      this.#proposal = { position, xid, server, dueTime }
     })
+  }
+
+  #decision({ position, xid, server, dueTime }: Proposal): readonly unknown[] {
+    const { era, dueFrom: due, heldFrom: held } = this.#bound
+    return [this.#subscriptionId, position, this.#bound.position, era, xid, server, dueTime, due, held]
   }
 }

@@ -1,5 +1,6 @@
 import type { RenewedLane, RenewLanesRequest } from '../queue-store.ts'
 import { isStatementError, type PgPool, rawQuery, withTransaction } from './client.ts'
+import { HELD_NOW } from './held-since.ts'
 import type { QuotedSchema } from './identifiers.ts'
 import { tryLock } from './lane-sql.ts'
 
@@ -33,7 +34,7 @@ const unknownRows = (schema: QuotedSchema): string => `
 const returnUnknownSql = (schema: QuotedSchema): string => `
   with tried as materialized (${tryLock(schema, `(select h.id, h.version from ${unknownRows(schema)})`, '$1')})
   update ${schema}.outbox_delivery d
-     set status = 'PENDING', held = true, suspect = $4, next_retry_at = now(), attempt_count = d.attempt_count - 1,
+     set status = 'PENDING', held = true, held_since = ${HELD_NOW}, suspect = $4, next_retry_at = now(), attempt_count = d.attempt_count - 1,
          locked_by = null, locked_until = null, lease_token = null, updated_at = clock_timestamp()
    where d.id = any (array(select id from tried where got)) and d.subscription_id = $1`
 

@@ -2,6 +2,7 @@ import type { CrashedDelivery } from '../queue-store.ts'
 import { type PgClient, type RawRow, rawQuery } from './client.ts'
 import { appendHistory, insertDeadLetters } from './dead-letter-sql.ts'
 import { EVENT_COLUMNS, toEvent } from './event-row.ts'
+import { HELD_NOW } from './held-since.ts'
 import type { QuotedSchema } from './identifiers.ts'
 import { GOT, IS_GOT, tryLock } from './lane-sql.ts'
 
@@ -33,11 +34,9 @@ const returnSql = (schema: QuotedSchema, { leases, isMeant, afterwards }: Which)
   changed as (
     update ${schema}.outbox_delivery d
        set status = case when d.suspect and d.attempt_count >= d.max_attempts then 'DEAD' else 'PENDING' end,
-           held = case when d.suspect and d.attempt_count >= d.max_attempts
-                       then d.ordering_key is not null
-                        and (select s.on_dead = 'block' from ${schema}.outbox_subscription s
-                              where s.id = d.subscription_id)
-                       else true end,
+           held = not (d.suspect and d.attempt_count >= d.max_attempts) or d.ordering_key is not null
+              and (select s.on_dead = 'block' from ${schema}.outbox_subscription s where s.id = d.subscription_id),
+           held_since = case when d.suspect and d.attempt_count >= d.max_attempts then null else ${HELD_NOW} end,
            suspect = not (d.suspect and d.attempt_count >= d.max_attempts),
            attempt_count = d.attempt_count - case when d.suspect then 0 else 1 end,
            next_retry_at = case when not d.suspect then now()

@@ -2,6 +2,7 @@ import type { Settled } from '../../delivery/delivery.ts'
 import type { NewDeadLetter } from '../queue-store.ts'
 import { type PgClient, type RawRow, rawQuery } from './client.ts'
 import { appendHistory, insertDeadLetters } from './dead-letter-sql.ts'
+import { HELD_NOW } from './held-since.ts'
 import type { QuotedSchema } from './identifiers.ts'
 import { tryLock } from './lane-sql.ts'
 
@@ -29,6 +30,7 @@ const settleFailedSql = (schema: QuotedSchema): string => `
     update ${schema}.outbox_delivery d
        set status = case i.kind when 'dead' then 'DEAD' else 'PENDING' end,
            held = case i.kind when 'dead' then d.ordering_key is not null and s.on_dead = 'block' else true end,
+           held_since = case i.kind when 'dead' then null else ${HELD_NOW} end,
            next_retry_at = case i.kind when 'dead' then null when 'park' then 'infinity'::timestamptz
                            else now() + i.delay_ms * interval '1 millisecond' end,
            attempt_count = d.attempt_count - case when i.kind in ('release', 'park') then 1 else 0 end,

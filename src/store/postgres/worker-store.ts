@@ -23,8 +23,7 @@ import type { WakeSubscription, WorkerStore } from '../store.ts'
 import type { StreamStore } from '../stream-store.ts'
 import type { RegisteredSubscription, SubscriptionDefinition } from '../subscription-store.ts'
 import { advanceJoining } from './advance-joining.ts'
-import { claim } from './claim.ts'
-import { claimSuspects } from './claim-suspects.ts'
+import { lanesWay, suspectsWay, unorderedWay } from './claim-ways.ts'
 import { withClient } from './client.ts'
 import { DueShare } from './due-share.ts'
 import { explained } from './explained.ts'
@@ -41,6 +40,7 @@ import { openTransaction } from './open-transaction.ts'
 import { readSubscriptions } from './read-subscriptions.ts'
 import { recover } from './recover.ts'
 import { redriveByPolicy } from './redrive-by-policy.ts'
+import { type ClaimWay, RefusedRows } from './refused-rows.ts'
 import { register } from './register.ts'
 import { releaseLanes } from './release-lanes.ts'
 import { renewLanes } from './renew-lanes.ts'
@@ -62,6 +62,7 @@ export class PostgresWorkerStore implements WorkerStore {
   readonly #lowWaters = new Map<number, LowWater>()
   readonly #dueShares = new Map<number, DueShare>()
   readonly #laneClaims = new Map<number, LaneClaims>()
+  readonly #refusedRows = new Map<number, RefusedRows>()
   readonly #strandedScans = new Map<number, StrandedScan>()
   /** Whose rows somebody else had locked when they were to be settled. */
   readonly #locked = new WeakSet<ClaimedDelivery>()
@@ -93,19 +94,20 @@ export class PostgresWorkerStore implements WorkerStore {
   }
 
   claim(request: ClaimRequest): Promise<readonly ClaimedDelivery[]> {
-    return this.#withinBound(request, (bound) =>
-      claim(this.#pool, this.#schema, request, bound, this.#duePlaces(request)),
+    return this.#claimWithin(request, (bound) =>
+      unorderedWay(this.#pool, this.#schema, request, bound, this.#duePlaces(request)),
     )
   }
 
   claimLanes(request: LaneClaimRequest): Promise<readonly LaneDelivery[]> {
-    return this.#withinBound(request, (bound) =>
-      this.#laneClaimsOf(request.subscriptionId).next(request, bound, this.#duePlaces(request)),
+    const claims = this.#laneClaimsOf(request.subscriptionId)
+    return this.#claimWithin(request, (bound) =>
+      lanesWay(this.#pool, this.#schema, claims, request, bound, this.#duePlaces(request)),
     )
   }
 
   async claimSuspects(request: SuspectClaimRequest): Promise<readonly LaneDelivery[]> {
-    const deliveries = await claimSuspects(this.#pool, this.#schema, request)
+    const deliveries = await this.#claimAround(request, suspectsWay(this.#pool, this.#schema, request))
     this.#leases.opened(deliveries)
     return deliveries
   }
@@ -221,15 +223,24 @@ export class PostgresWorkerStore implements WorkerStore {
     return scan
   }
 
-  async #withinBound<Delivery extends ClaimedDelivery>(
-    { subscriptionId }: ClaimRequest,
-    take: (bound: LowWaterBound) => Promise<readonly Delivery[]>,
+  async #claimWithin<Delivery extends ClaimedDelivery>(
+    request: ClaimRequest,
+    wayOf: (bound: LowWaterBound) => ClaimWay<Delivery>,
   ): Promise<readonly Delivery[]> {
-    const lowWater = this.#lowWater(subscriptionId)
-    const deliveries = await take(await lowWater.next())
+    const lowWater = this.#lowWater(request.subscriptionId)
+    const deliveries = await this.#claimAround(request, wayOf(await lowWater.next()))
     lowWater.claimed(deliveries.length)
     this.#leases.opened(deliveries)
     return deliveries
+  }
+
+  #claimAround<Delivery extends ClaimedDelivery>(
+    { subscriptionId, limit, onRefused = () => {} }: ClaimRequest,
+    way: ClaimWay<Delivery>,
+  ): Promise<readonly Delivery[]> {
+    const refused = this.#refusedRows.get(subscriptionId) ?? new RefusedRows(this.#clock)
+    this.#refusedRows.set(subscriptionId, refused)
+    return refused.claim(limit, way, onRefused)
   }
 
   #lowWater(subscriptionId: number): LowWater {

@@ -167,6 +167,9 @@ create table {schema}.outbox_delivery (
   ordering_key       text,
   status             text        not null default 'PENDING',
   held               boolean     not null default false,
+  -- The transaction that held it to be claimed again. By it claims leave out the dead entries of earlier ones, which a
+  -- snapshot that somebody holds open keeps.
+  held_since         bigint,
   suspect            boolean     not null default false,
   attempt_count      integer     not null default 0,
   max_attempts       integer     not null,
@@ -195,7 +198,7 @@ create table {schema}.outbox_delivery (
     concat(status, num_nonnulls(lease_token, locked_by, locked_until), held, suspect, next_retry_at is null,
            processed_at is null)
       = any ('{PENDING0fftt,PENDING0tfft,PENDING0ttft,PROCESSING3fftt,PROCESSING3fttt,DONE0fftf,DEAD0fftt,DEAD0tftt}')
-    and (status <> 'DEAD' or last_error_code is not null)
+    and (status <> 'DEAD' or last_error_code is not null) and (held_since is null or held)
     and attempt_count >= 0 and max_attempts > 0)
 ) with (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 2000);
 -- A key looks rare, whatever a sample says: where one blocked key fills the table, the planner would read all of it to
@@ -209,7 +212,12 @@ create index outbox_delivery_fresh on {schema}.outbox_delivery (subscription_id,
 create index outbox_delivery_due on {schema}.outbox_delivery (subscription_id, lane, next_retry_at, id)
   where held and not suspect and next_retry_at is not null;
 create index outbox_delivery_suspect on {schema}.outbox_delivery (subscription_id, id, lane) where held and suspect;
-create index outbox_delivery_held_key on {schema}.outbox_delivery (subscription_id, lane, ordering_key, id)
+create index outbox_delivery_held_key on {schema}.outbox_delivery
+  (subscription_id, lane, ordering_key, id, (coalesce(held_since, 9223372036854775807)))
+  where held and ordering_key is not null;
+-- Whether anything of a lane is held. It begins with an expression, so that it stands in for no other.
+create index outbox_delivery_held on {schema}.outbox_delivery
+  ((subscription_id + 0), lane, (coalesce(held_since, 9223372036854775807)))
   where held and ordering_key is not null;
 
 -- What is in hand: one row for each claim, so that the deliveries of a worker that vanished are found without an index of

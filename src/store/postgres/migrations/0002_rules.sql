@@ -351,7 +351,7 @@ declare
   letter {schema}.outbox_dead_letter;
 begin
   letter := {schema}.outbox_close_dead_letter(letter_id, operator, note, 'resolve');
-  update {schema}.outbox_delivery d set held = false, updated_at = clock_timestamp()
+  update {schema}.outbox_delivery d set held = false, held_since = null, updated_at = clock_timestamp()
    where d.subscription_id = letter.subscription_id and d.lane = letter.lane and d.id = letter.position
      and d.status = 'DEAD' and d.held;
   update {schema}.outbox_delivery d set next_retry_at = now(), updated_at = clock_timestamp()

@@ -59,7 +59,7 @@ declare
 begin
   with changed as (
     update {schema}.outbox_delivery d
-       set status = 'DEAD', held = false, suspect = false, next_retry_at = null, locked_by = null, locked_until = null,
+       set status = 'DEAD', held = false, held_since = null, suspect = false, next_retry_at = null, locked_by = null, locked_until = null,
            lease_token = null, last_error_code = 'SUBSCRIPTION_RETIRED',
            last_error_message = case d.status
              when 'PENDING' then 'Not delivered: its subscription was retired.'

@@ -92,7 +92,7 @@ begin
        for update skip locked);
   with changed as (
     update {schema}.outbox_delivery d
-       set status = 'DEAD', held = false, suspect = false, next_retry_at = null, last_error_code = 'MOVED_ASIDE',
+       set status = 'DEAD', held = false, held_since = null, suspect = false, next_retry_at = null, last_error_code = 'MOVED_ASIDE',
            last_error_message = 'Not delivered: its ordering key was blocked and was moved aside.',
            updated_at = clock_timestamp()
      where d.subscription_id = moving.id and d.id = any (held_ids || fresh_ids)
@@ -160,7 +160,7 @@ begin
          and d.status = 'DEAD');
     update {schema}.outbox_dead_letter l set moved_xid = pg_current_xact_id(), updated_at = clock_timestamp()
      where l.subscription_id = moving.id and l.ordering_key = key and not l.resolved and l.position = any (blocking);
-    update {schema}.outbox_delivery d set held = false, updated_at = clock_timestamp()
+    update {schema}.outbox_delivery d set held = false, held_since = null, updated_at = clock_timestamp()
      where d.id = any (blocking) and d.subscription_id = moving.id and d.status = 'DEAD';
   end if;
   if free or moved > 0 then

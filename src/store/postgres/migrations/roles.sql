@@ -131,7 +131,7 @@ grant select on
 grant insert (subscription_id, lane, id, event_id, ordering_key, max_attempts, status, held, attempt_count, next_retry_at,
               last_attempt_at, last_error_code, last_error_message, attempt_history)
   on {schema}.outbox_delivery to {worker};
-grant update (status, held, suspect, attempt_count, next_retry_at, last_attempt_at, locked_by, locked_until,
+grant update (status, held, held_since, suspect, attempt_count, next_retry_at, last_attempt_at, locked_by, locked_until,
               lease_token, last_error_code, last_error_message, attempt_history, updated_at, processed_at)
   on {schema}.outbox_delivery to {worker};
 grant insert (name, streams, stream_like, event_types, order_by, lanes, on_dead, max_attempts, start_from, start_at,
