@@ -98,7 +98,7 @@ async function passUnheard(stage: Stage, seam: string): Promise<void> {
   if (seam.startsWith('takeLanes:')) {
     await stage.db.pool.query(`update outbox_lane set until = ${past} where owner = 'victim'`)
   }
-  if (/^claim(?:Suspects)?: update/.test(seam)) {
+  if (/^claim(?:Suspects)?: insert into outbox_lease \+ update/.test(seam)) {
     await stage.db.pool.query(
       `update outbox_delivery set locked_until = ${past}
         where ordering_key is null and lease_token = (select last_value from outbox_lease_token)`,
