@@ -47,7 +47,9 @@ const lookedAt = (schema: QuotedSchema): string => `
          for update skip locked) as ids
   )`
 
-const claimSuspectsSql = (schema: QuotedSchema): string => `${lookedAt(schema)},${recordLease(schema, { ...RECORD_OF_LANES, positions: '(select ids from pick)' })}
+const claimSuspectsSql = (
+  schema: QuotedSchema,
+): string => `${lookedAt(schema)},${recordLease(schema, { ...RECORD_OF_LANES, positions: '(select ids from pick)' })}
   update ${schema}.outbox_delivery d
      set status = 'PROCESSING', held = false, held_since = null, suspect = false, next_retry_at = null,
          attempt_count = d.attempt_count + 1,

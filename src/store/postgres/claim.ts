@@ -64,14 +64,14 @@ const lookedAt = (schema: QuotedSchema, around: string): string => `
 
 const TAKEN = 'd.id = any ((select ids from taken)::bigint[]) and d.subscription_id = $1'
 
-const claimSql = (
-  schema: QuotedSchema,
-  around: string,
-): string => `${lookedAt(schema, around)},${recordLease(schema, {
-  until: '(select until from lease)',
-  lanes: `'{0}'`,
-  positions: '(select ids from taken)',
-})}
+const claimSql = (schema: QuotedSchema, around: string): string => `${lookedAt(schema, around)},${recordLease(
+  schema,
+  {
+    until: '(select until from lease)',
+    lanes: `'{0}'`,
+    positions: '(select ids from taken)',
+  },
+)}
   update ${schema}.outbox_delivery d
      set status = 'PROCESSING', held = false, held_since = null, next_retry_at = null,
          attempt_count = d.attempt_count + 1,
@@ -126,5 +126,15 @@ function valuesOf(
   duePlaces: number,
   later: boolean,
 ): readonly unknown[] {
-  return [subscriptionId, workerId, limit, leaseMs, bound.position, bound.era, duePlaces, bound.dueFrom, later]
+  return [
+    subscriptionId,
+    workerId,
+    limit,
+    leaseMs,
+    bound.position,
+    bound.era,
+    duePlaces,
+    bound.dueFrom,
+    later,
+  ]
 }
