@@ -106,10 +106,7 @@ async function retainTogether(h: Hazard): Promise<readonly number[]> {
 describe('an archived event, after the clock of the database was set back by most of a day', () => {
   const setBack = (h: Hazard): Promise<void> =>
     replaceFunction(h, 'outbox_may_be_archived', (definition) =>
-      definition.replace(
-        'pg_catalog.clock_timestamp()',
-        `(pg_catalog.clock_timestamp() operator(pg_catalog.-) '23 hours'::pg_catalog.interval)`,
-      ),
+      definition.replace('clock_timestamp()', `(clock_timestamp() - interval '23 hours')`),
     )
   const archiving = (h: Hazard) => ({ archive: { schema: h.db.schema, table: 'kept_events' } })
 
