@@ -7,6 +7,10 @@ export interface Wakeable {
 
 /** Notifications take a lock of the whole server when they commit: under a load, a few hundred a second per process. */
 const NOTIFY_EVERY_MS = 3
+/** Where commits come so thick that workers find something whenever they look, fewer do. */
+const CROWDED_EVERY_MS = 20
+/** So many commits between two notifications are thick. */
+const CROWD = 4
 /** So many may go out without a pause: where commits are few, none is told of late because another came just before. */
 const NOTIFIES_AT_ONCE = 5
 
@@ -16,7 +20,8 @@ export class WakeBell {
   readonly #notify: (() => Promise<void>) | null
   readonly #clock: Clock
   #notifying = false
-  #again = false
+  /** Commits that nobody in another process was told of yet. */
+  #untold = 0
   /** Up to when the pauses are kept for what was sent so far. */
   #paidUntilMs = Number.NEGATIVE_INFINITY
 
@@ -37,26 +42,27 @@ export class WakeBell {
   /** Any number of calls is as good as one. Never throws. */
   ring(): void {
     for (const wakeable of this.#wakeables) wakeable.wake()
-    this.#again = true
+    this.#untold += 1
     if (this.#notify !== null && !this.#notifying) void this.#notifyOthers(this.#notify)
   }
 
   async #notifyOthers(notify: () => Promise<void>): Promise<void> {
     this.#notifying = true
-    while (this.#again) {
-      this.#again = false
+    while (this.#untold > 0) {
+      const isCrowded = this.#untold >= CROWD
+      this.#untold = 0
       await notify().catch(() => {})
-      const pauseMs = this.#pauseMs()
+      const pauseMs = this.#pauseMs(isCrowded ? CROWDED_EVERY_MS : NOTIFY_EVERY_MS)
       if (pauseMs > 0) await this.#clock.sleep(pauseMs)
     }
     this.#notifying = false
   }
 
-  /** How long to wait after this notification, so that there are no more of them in the long run than its pause allows. */
-  #pauseMs(): number {
+  /** How long to wait after this notification, so that there are no more of them in the long run than one every so often. */
+  #pauseMs(everyMs: number): number {
     const nowMs = this.#clock.monotonicMs()
     const mostSavedMs = NOTIFIES_AT_ONCE * NOTIFY_EVERY_MS
-    this.#paidUntilMs = Math.max(this.#paidUntilMs, nowMs - mostSavedMs) + NOTIFY_EVERY_MS
+    this.#paidUntilMs = Math.max(this.#paidUntilMs, nowMs - mostSavedMs) + everyMs
     return this.#paidUntilMs - nowMs
   }
 }

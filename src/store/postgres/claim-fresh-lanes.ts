@@ -50,7 +50,7 @@ const takenRows = (schema: QuotedSchema): string => `
 // may be taken as they stand. NOWAIT, because a row that somebody has locked may not be passed by later ones of its key,
 // and not be waited for either. Nor may one that was changed since this statement began: the lock follows it, and so does
 // the update, which goes by key. By ctid it would not find the version that is locked.
-const claimFreshLanesSql = (schema: QuotedSchema): string => `
+const lookedAt = (schema: QuotedSchema): string => `
   with open as materialized (
     select s.id, case when ${ERA} = $7 then $6::bigint else 0 end as low_water, s.served_to,
            ${heldFrom('$7', '$9')} as held_from
@@ -77,22 +77,30 @@ const claimFreshLanesSql = (schema: QuotedSchema): string => `
      where $8 > 0 and not (select something from held)
   ),
   fresh as materialized (${takenRows(schema)}
-  ),
-  claimed as (
+  ),${recordLease(schema, { ...RECORD_OF_LANES, positions: '(select ids from fresh)' })}`
+
+const updateSql = (schema: QuotedSchema): string => `
     update ${schema}.outbox_delivery d
        set status = 'PROCESSING', attempt_count = d.attempt_count + 1, last_attempt_at = (select since from lease),
            updated_at = (select since from lease), locked_by = $2, locked_until = ${LEASE_OF_LANES},
            lease_token = (select token from lease)
      where d.id = any ((select ids from fresh)::bigint[]) and d.subscription_id = $1
-    returning ${packedDelivery(schema, `'${MARKS.none}'`)}
-  ),${recordLease(schema, { ...RECORD_OF_LANES, positions: '(select ids from fresh)' })}
+    returning ${packedDelivery(schema, `'${MARKS.none}'`)}`
+
+// Each row is sent as soon as it is updated, and read while the next one is.
+const claimWindowSql = (schema: QuotedSchema): string => `${lookedAt(schema)}${updateSql(schema)}`
+
+const claimFreshLanesSql = (schema: QuotedSchema): string => `${lookedAt(schema)},
+  claimed as (${updateSql(schema)}
+  )
   select packed from claimed
   union all
   select '${HELD}' where (select something from held)`
 
 /**
  * Takes deliveries of owned lanes of which none is held: the usual case, and two thirds of the work of `claimLanes`.
- * @returns null where something is held or the subscription is being widened. Then nothing was taken.
+ * @returns null where something is held or the subscription is being widened: then nothing was taken. In a window that is
+ * not told apart from nothing.
  * @throws the driver's error with SQLSTATE 55P03 where somebody has locked a row. Then nothing was taken either.
  */
 export async function claimFreshLanes(
@@ -115,7 +123,9 @@ export async function claimFreshLanes(
     bound.heldFrom,
   ]
   const rows = await withClient(pool, (client) =>
-    keptQuery(client, 'claim_fresh_lanes', claimFreshLanesSql(schema), values),
+    windowWidth > 0
+      ? keptQuery(client, 'claim_window', claimWindowSql(schema), values)
+      : keptQuery(client, 'claim_fresh_lanes', claimFreshLanesSql(schema), values),
   )
   if (rows[0]?.[0] === HELD) return null
   return toDeliveries(rows, subscriptionId, workerId)

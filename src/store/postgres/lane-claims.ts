@@ -35,12 +35,14 @@ export class LaneClaims {
     return claimLanes(this.#pool, this.#schema, claim)
   }
 
-  async #claimFresh({ request, bound }: LaneClaim): Promise<readonly LaneDelivery[] | null> {
+  async #claimFresh(claim: LaneClaim): Promise<readonly LaneDelivery[] | null> {
+    const { request, bound } = claim
     const width = this.#window.next(request.limit)
     try {
       const taken = await claimFreshLanes(this.#pool, this.#schema, request, bound, width)
       this.#window.taken(taken?.map(({ position }) => position) ?? [], request.limit, width)
-      return taken
+      // The backlog is at its end, or something is held: a claim without a window says which.
+      return width > 0 && taken?.length === 0 ? await this.#claimFresh(claim) : taken
     } catch (error) {
       if (sqlState(error) === LOCK_NOT_AVAILABLE) return null
       throw error
