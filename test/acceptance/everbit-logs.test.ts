@@ -30,7 +30,7 @@ describe('logs of everbit', () => {
       [
         subscription('backtest', {
           maxAttempts: 2,
-          retry: { delayMs: () => 0 },
+          retry: { delayMs: () => 3_600_000 },
           pollMs: 20,
           on: {
             RunBacktest: (event, ctx) => {
@@ -46,6 +46,11 @@ describe('logs of everbit', () => {
       recovers: await everbit.publish('RunBacktest', backtest('recovers')),
       dies: await everbit.publish('RunBacktest', backtest('dies')),
     }
+    // Without a pause another claim might bring one before the worker has heard that its failure is written.
+    await eventually('both failures are logged', () => {
+      return lines.filter(({ message }) => message === 'event failed and will be retried').length === 2
+    })
+    await everbit.passRetryDelays()
     await everbit.untilSettled()
     await eventually('both ends are logged', () => {
       return ['event handled', 'event failed for good and is a dead letter'].every((message) =>
