@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { rename, rm } from 'node:fs/promises'
 import { promisify } from 'node:util'
-import pg from 'pg'
+import type pg from 'pg'
 import { describe, expect, test } from 'vitest'
 import { ManualClock } from '../../src/runtime/manual-clock.ts'
 import { quoteSchema } from '../../src/store/postgres/identifiers.ts'
@@ -19,6 +19,7 @@ import {
 import { column, one } from '../store/postgres/fixtures.ts'
 import { installTables } from '../support/install-tables.ts'
 import { eventually } from '../support/program.ts'
+import { sturdyPool } from '../support/sturdy-pool.ts'
 import { type Hazard, hazard, publish, publishMany } from './support.ts'
 
 const run = promisify(execFile)
@@ -37,8 +38,7 @@ async function failingServer(): Promise<FailingServer> {
   const schema = 'own'
   const url = new URL(server.url)
   url.searchParams.set('options', `-c search_path=${schema}`)
-  const pool = new pg.Pool({ connectionString: url.href })
-  pool.on('error', () => undefined)
+  const pool = sturdyPool({ connectionString: url.href })
   await installTables(pool, schema)
   const standby = `${server.dataDir}.standby`
   const drop = async (): Promise<void> => {

@@ -8,6 +8,7 @@ import { createOutboxDatabase, type OutboxDatabase, one } from '../store/postgre
 import { installTables } from '../support/install-tables.ts'
 import { lapseLeases } from '../support/leases.ts'
 import { eventually } from '../support/program.ts'
+import { sturdyPool } from '../support/sturdy-pool.ts'
 import { SteppingPool } from './stepping-pool.ts'
 
 /** A worker whose statements can be watched and held. */
@@ -45,7 +46,7 @@ export async function hazard(create: () => Promise<OutboxDatabase> = createOutbo
       return client
     },
     worker(name, clock = systemClock) {
-      const pool = new SteppingPool(new pg.Pool(options(name)))
+      const pool = new SteppingPool(sturdyPool(options(name)))
       open.push(() => pool.end())
       return {
         pool,

@@ -44,7 +44,7 @@ describe('when the answer to a claim is lost', () => {
       )
       await worker.active()
       const suspectsClaimed = pool.trap(
-        'claimSuspects: update outbox_delivery + insert into outbox_lease',
+        'claimSuspects: insert into outbox_lease + update outbox_delivery',
         'outcome-unknown',
         async () => {
           await postgres.pool.query(`
@@ -98,7 +98,7 @@ describe('when the answer to a claim is lost', () => {
     worker.wake()
     await eventually('the slow one runs', () => ran.length === 1)
     const lost = pool.trap(
-      'claimLanes: update outbox_delivery + insert into outbox_lease',
+      'claimLanes: insert into outbox_lease + update outbox_delivery',
       'outcome-unknown',
       async () => {},
     )
