@@ -37,6 +37,20 @@ function problemOf(from: string, link: string): string | null {
   return isThere ? null : `${from}: ${link} leads to a heading that is not there`
 }
 
+test.each(['README.md', 'README.ko.md'])(
+  '%s leads to every page, in its own language where there is one',
+  (path) => {
+    const isKorean = path.endsWith('.ko.md')
+    const pages = documents.filter((page) => page.startsWith('docs/') && !page.endsWith('.ko.md'))
+    const translated = (page: string): string => page.replace(/\.md$/, '.ko.md')
+    const expected = pages.map((page) =>
+      isKorean && documents.includes(translated(page)) ? translated(page) : page,
+    )
+    const linked = new Set([...read(path).matchAll(/\]\((docs\/[\w.-]+)/g)].map(([, page]) => page))
+    expect(expected.filter((page) => !linked.has(page))).toEqual([])
+  },
+)
+
 test('no relative link of a document in the package dangles there', () => {
   const problems = documents.flatMap((path) =>
     [...read(path).matchAll(/\]\(([^)\s]+)\)/g)]

@@ -148,10 +148,17 @@ end
 
 -- == numbering: lock the key first, then take the position ========================================
 
+-- An amended event (0004) keeps the number and the position of the one whose place it takes.
 create function {schema}.outbox_number() returns trigger
   language plpgsql security definer set search_path = pg_catalog, pg_temp
   as $commitpost$
 begin
+  if new.headers ? 'amendedFrom' then
+    perform 1 from {schema}.outbox_amendment a where a.event_id = new.event_id and a.xid = pg_current_xact_id();
+    if found then
+      return new;
+    end if;
+  end if;
   insert into {schema}.outbox_sequence as q (ordering_key, last)
     values (coalesce(new.ordering_key, new.aggregate_type || ':' || new.aggregate_id), 1)
     on conflict (ordering_key) do update set last = q.last + 1
@@ -191,8 +198,9 @@ create trigger outbox_event_immutable before update or delete or truncate on {sc
 
 -- == the state machine ============================================================================
 
--- A delivery leaves DEAD only in the transaction in which somebody resolves its dead letter by name. A fact in a table,
--- not a setting: any session could switch a setting on.
+-- A delivery leaves DEAD only in the transaction in which somebody resolves its dead letter by name; one that was not
+-- tried becomes DEAD only in that in which an operator moves its key aside (0005), or when its subscription is retired.
+-- Facts in a table, not a setting: any session could switch a setting on.
 create function {schema}.outbox_refuse_transition() returns trigger
   language plpgsql set search_path = pg_catalog, pg_temp
   as $commitpost$
@@ -201,6 +209,14 @@ begin
     perform 1 from {schema}.outbox_dead_letter l
       where l.event_id = old.event_id and l.subscription_id = old.subscription_id and l.position = old.id
         and l.resolved and l.resolved_xid = pg_current_xact_id();
+    if found then
+      return null;
+    end if;
+  end if;
+  if old.status in ('PENDING', 'DEAD') and new.status = 'DEAD' and not new.held then
+    perform 1 from {schema}.outbox_dead_letter l
+      where l.event_id = old.event_id and l.subscription_id = old.subscription_id and l.position = old.id
+        and l.moved_xid = pg_current_xact_id();
     if found then
       return null;
     end if;

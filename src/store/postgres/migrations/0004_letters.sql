@@ -151,34 +151,6 @@ create table {schema}.outbox_amendment (
 );
 create index outbox_amendment_original on {schema}.outbox_amendment (amended_from);
 
--- As in 0002, but an amended event keeps the number and the position of the one whose place it takes.
-create or replace function {schema}.outbox_number() returns trigger
-  language plpgsql security definer set search_path = pg_catalog, pg_temp
-  as $commitpost$
-begin
-  if new.headers ? 'amendedFrom' then
-    perform 1 from {schema}.outbox_amendment a where a.event_id = new.event_id and a.xid = pg_current_xact_id();
-    if found then
-      return new;
-    end if;
-  end if;
-  insert into {schema}.outbox_sequence as q (ordering_key, last)
-    values (coalesce(new.ordering_key, new.aggregate_type || ':' || new.aggregate_id), 1)
-    on conflict (ordering_key) do update set last = q.last + 1
-    returning q.last into new.sequence;
-  -- An event that is there already will not be inserted again (ON CONFLICT DO NOTHING): it must not use up a number.
-  perform 1 from {schema}.outbox_event e where e.event_id = new.event_id;
-  if found then
-    update {schema}.outbox_sequence q set last = q.last - 1
-     where q.ordering_key = coalesce(new.ordering_key, new.aggregate_type || ':' || new.aggregate_id);
-    return new;
-  end if;
-  -- The position given by default was taken before the key was locked; another transaction may have passed since.
-  new.id := nextval({schema:literal} || '.outbox_event_id_seq');
-  return new;
-end
-  $commitpost$;
-
 -- Resolves a dead letter by an event with another payload, which takes the place of the dead one: at its position, with
 -- its key and its number, delivered to its subscription only, before whatever waits behind it. The original stays as it
 -- is. Returns the id of the new event.

@@ -16,44 +16,6 @@ create index outbox_dead_letter_due on {schema}.outbox_dead_letter (subscription
 create index outbox_dead_letter_key on {schema}.outbox_dead_letter (subscription_id, ordering_key, position)
   where not resolved and ordering_key is not null;
 
--- As in 0002, and by an operator who moves a key aside.
-create or replace function {schema}.outbox_refuse_transition() returns trigger
-  language plpgsql set search_path = pg_catalog, pg_temp
-  as $commitpost$
-begin
-  if old.status = 'DEAD' and new.status in ('DEAD', 'PENDING') then
-    perform 1 from {schema}.outbox_dead_letter l
-      where l.event_id = old.event_id and l.subscription_id = old.subscription_id and l.position = old.id
-        and l.resolved and l.resolved_xid = pg_current_xact_id();
-    if found then
-      return null;
-    end if;
-  end if;
-  if old.status in ('PENDING', 'DEAD') and new.status = 'DEAD' and not new.held then
-    perform 1 from {schema}.outbox_dead_letter l
-      where l.event_id = old.event_id and l.subscription_id = old.subscription_id and l.position = old.id
-        and l.moved_xid = pg_current_xact_id();
-    if found then
-      return null;
-    end if;
-  end if;
-  if old.status = 'PENDING' and new.status = 'DEAD' then
-    perform 1 from {schema}.outbox_subscription s where s.id = old.subscription_id and s.state = 'retired';
-    if found then
-      return null;
-    end if;
-  end if;
-  if old.status = new.status then
-    raise exception 'a delivery that is % is not changed', old.status
-      using errcode = '55000',
-            hint = 'A DEAD delivery is decided on with outbox_retry or outbox_resolve(dead letter id, operator, note).';
-  end if;
-  raise exception 'a delivery cannot go from % to %', old.status, new.status
-    using errcode = '55000',
-          hint = 'DONE is final. A DEAD delivery is re-driven with outbox_retry(dead letter id, operator, note).';
-end
-  $commitpost$;
-
 -- Whether a DEAD delivery before this position keeps what stands behind it on its key waiting.
 create function {schema}.outbox_is_behind_dead(
     subscription integer, key_lane smallint, key text, before bigint)
