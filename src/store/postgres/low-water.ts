@@ -51,10 +51,22 @@ const UNBOUNDED_PASS_MS = 5_000
 
 // Whoever has a position has a transaction id already. So every position up to this one belongs to a transaction
 // older than the id taken here, which is taken after the position is read.
+// A server that ends all sessions because one of them crashed is not started another time, and gives the positions and ids
+// again that were not on disk yet. The lock is something written, for which a commit waits until it is on disk, and with it
+// whatever was written before: a transaction that has an id and nothing else would not.
 const proposeSql = (schema: QuotedSchema): string => `
-  select q.last_value - (not q.is_called)::int, pg_current_xact_id(), ${SERVER},
+  with proposal as materialized (
+    select q.last_value - (not q.is_called)::int as position, pg_current_xact_id() as xid,
+           case when current_setting('synchronous_commit') = 'off' then set_config('synchronous_commit', 'local', true) end
+      from ${schema}.outbox_event_id_seq q
+  )
+  select p.position, p.xid, ${SERVER},
          to_char((clock_timestamp() - ${LATE}) at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
-    from ${schema}.outbox_event_id_seq q`
+    from proposal p
+   cross join lateral (
+     select from ${schema}.outbox_subscription s
+      where s.id = $1 and s.state = 'active' and p.xid is not null
+        for key share skip locked) written`
 
 // Once every transaction up to that id has ended, no fresh row can appear at or below that position any more: the
 // bound moves to the first one that is still there. A bound taken from claimed positions would strand late commits.
@@ -82,7 +94,8 @@ const retriesFrom = (schema: QuotedSchema): string => `
                          and d.next_retry_at <= $7::timestamptz
                        order by d.next_retry_at, d.id limit 1) f)) at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`
 
-// Of each lane the first transaction that something was held by and still is, or the first that may still hold something.
+// Of each lane the first transaction that something was held by and still is, or the one that has to have ended: what is held
+// later is held by later ones.
 const oldestHeld = (schema: QuotedSchema): string => `
          array(select coalesce(
                         (select ${heldSince('h')} from ${schema}.outbox_delivery h
@@ -90,9 +103,9 @@ const oldestHeld = (schema: QuotedSchema): string => `
                             and h.held and h.ordering_key is not null
                             and ${heldSince('h')}
                                 >= case when ${ERA} = $4 then coalesce(($9::bigint[])[l.lane + 1], 0) else 0 end
-                            and ${heldSince('h')} < pg_snapshot_xmin(pg_current_snapshot())::text::bigint
+                            and ${heldSince('h')} < $5::text::bigint
                           order by ${heldSince('h')} limit 1),
-                        pg_snapshot_xmin(pg_current_snapshot())::text::bigint)
+                        $5::text::bigint)
                  from generate_series(0, s.lanes - 1) as l(lane) order by l.lane)`
 
 // What another server proposed ($6) means nothing here: then the answer is only that.
@@ -179,7 +192,10 @@ export class LowWater {
         const [era, isSameServer, position, due, held] = decided as Decided
         this.#bound = isSameServer === 't' ? { era, position, dueFrom: due, heldFrom: held } : UNBOUNDED
       }
-      const [proposed] = await keptQuery(client, 'propose', proposeSql(this.#schema), [])
+      this.#proposal = null
+      const [proposed] = await keptQuery(client, 'propose', proposeSql(this.#schema), [this.#subscriptionId])
+      // Nothing is decided on while somebody changes the subscription, nor before it is active.
+      if (proposed === undefined) return
       const [position, xid, server, dueTime] = proposed as readonly [string, string, string, string]
       this.#proposal = { position, xid, server, dueTime }
     })
