@@ -41,8 +41,8 @@ const START = [
 ]
 
 /** The second statement of a claim that found something held, or locked in that moment. */
-const LONG_WAY = 'claimLanes: update outbox_delivery + insert into outbox_lease (2)'
-const SHORT_WAY = 'claimLanes: update outbox_delivery + insert into outbox_lease'
+const LONG_WAY = 'claimLanes: update outbox_delivery + insert into outbox_lease'
+const SHORT_WAY = 'claimLanes: insert into outbox_lease + update outbox_delivery'
 
 const claiming = (order: 'none' | 'aggregate'): Scene => {
   const claims = order === 'none' ? ['claim'] : ['takeLanes', 'claimLanes']
