@@ -101,10 +101,10 @@ async function passUnheard(stage: Stage, seam: string): Promise<void> {
   if (/^claim(?:Suspects)?: insert into outbox_lease \+ update/.test(seam)) {
     await stage.db.pool.query(
       `update outbox_delivery set locked_until = ${past}
-        where ordering_key is null and lease_token = (select last_value from outbox_lease_token)`,
+        where ordering_key is null and lease_token >> 20 = (select last_value from outbox_lease_token)`,
     )
     await stage.db.pool.query(
-      `update outbox_lease set until = ${past} where token = (select last_value from outbox_lease_token)`,
+      `update outbox_lease set until = ${past} where token >> 20 = (select last_value from outbox_lease_token)`,
     )
   }
 }
