@@ -1,5 +1,5 @@
 // npm run bench -- stream [--rounds 3] [--only kafka] [--events 200000] [--keys 10000]
-// The log stream beside the queue and Debezium: from the same table to a no-op and to the same Kafka.
+// The log stream beside the queue, pg-transactional-outbox and Debezium: to a no-op and to the same Kafka.
 import { parseArgs } from 'node:util'
 import { startKafka } from '../test/support/kafka/broker.ts'
 import { startConnect } from '../test/support/kafka/connect.ts'
@@ -8,6 +8,7 @@ import { STREAM_SCENARIOS } from './stream/scenarios.ts'
 import { type Stage } from './stream/stage.ts'
 import { Topics } from './stream/topics.ts'
 import { describeMachine } from './support/machine.ts'
+import { peerNodeVersion, peerVersion } from './support/peers.ts'
 import { print, progressLine } from './support/progress.ts'
 import { printBars, printScenario } from './support/report.ts'
 import { Results } from './support/results.ts'
@@ -48,7 +49,12 @@ async function measure(servers: Stage['servers']): Promise<void> {
     events,
     keys: Number(values.keys),
     machine: describeMachine(),
-    versions: { node: process.version, postgres: database.version },
+    versions: {
+      node: process.version,
+      postgres: database.version,
+      'pg-transactional-outbox': peerVersion('pg-transactional-outbox'),
+      'node of pg-transactional-outbox': peerNodeVersion(),
+    },
     server: await durableSettings(database),
   }
   for (let round = 1; round <= Number(values.rounds); round += 1) {

@@ -10,7 +10,7 @@ import { check, checkPackage, test } from './lib/test.mjs'
 process.chdir(fileURLToPath(new URL('..', import.meta.url)))
 
 // The others do without the packages of bench/package.json, so that they can be run at once.
-const benchesWithPeers = new Set(['core'])
+const benchesWithPeers = new Set(['core', 'stream'])
 
 const tasks = {
   start: async (args) => {

@@ -53,10 +53,5 @@ function graphile(localQueue: number, concurrentJobs: number): DrainContender {
 }
 
 function barAgainstPeers(results: Results, name: string, ours: string, limit: number): readonly Bar[] {
-  const rates = PEERS.map((peer) => results.median('drain', peer.name, 'perSecond')).filter(
-    (rate) => rate !== undefined,
-  )
-  const own = results.median('drain', ours, 'perSecond')
-  if (own === undefined || rates.length === 0) return []
-  return bar(name, own / Math.max(...rates), 'at least', limit)
+  return bar(name, results.ratioToBest('perSecond', 'drain', ours, PEERS), 'at least', limit)
 }

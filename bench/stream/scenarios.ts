@@ -4,8 +4,9 @@ import { type BenchPayload, nowMicros, payloadOf } from '../support/payload.ts'
 import { type Bar, bar, type Results } from '../support/results.ts'
 import { percentile } from '../support/statistics.ts'
 import { measureMemory } from './memory.ts'
+import { measureTransactionalOutbox, TRANSACTIONAL_OUTBOX_WAYS } from './pg-transactional-outbox.ts'
 import { clear, loadAndWait, type Stage, until } from './stage.ts'
-import { BARE, DEBEZIUM, KAFKA_WAYS, LOG, NO_OP_WAYS } from './ways.ts'
+import { BARE, DEBEZIUM, KAFKA_WAYS, LOG, NO_OP_WAYS, type NoOpWay } from './ways.ts'
 
 /** One thing that is measured, for all contenders in turn. */
 export interface StreamScenario {
@@ -20,38 +21,58 @@ function turned<Each>(all: readonly Each[], round: number): readonly Each[] {
   return [...all.slice(first), ...all.slice(0, first)]
 }
 
+type Figures = Readonly<Record<string, number>>
+
+/** The rate of one of the ways to a function that counts, and what it cost. */
+async function rateOf(stage: Stage, { start }: NoOpWay): Promise<Figures> {
+  let count = 0
+  let firstMs = 0
+  let lastMs = 0
+  const stop = await start(stage, () => {
+    count += 1
+    if (count === 1) firstMs = performance.now()
+    if (count === stage.events) lastMs = performance.now()
+  })
+  const cpu = await loadAndWait(stage, () => until(() => count >= stage.events, 5))
+  await stop()
+  return { perSecond: (stage.events * 1_000) / (lastMs - firstMs), ...cpu }
+}
+
+const NO_OP_RATES: readonly {
+  readonly name: string
+  readonly measure: (stage: Stage) => Promise<Figures>
+}[] = [
+  ...NO_OP_WAYS.map((way) => ({ name: way.name, measure: (stage: Stage) => rateOf(stage, way) })),
+  ...TRANSACTIONAL_OUTBOX_WAYS.map((way) => ({
+    name: way.name,
+    measure: (stage: Stage) => measureTransactionalOutbox(stage, way),
+  })),
+]
+
 const noOp: StreamScenario = {
   name: 'no-op',
   run: async (stage) => {
-    for (const { name, start } of turned(NO_OP_WAYS, stage.round)) {
+    for (const { name, measure } of turned(NO_OP_RATES, stage.round)) {
       stage.progress(`no-op: ${name}`)
       await clear(stage)
-      let count = 0
-      let firstMs = 0
-      let lastMs = 0
-      const stop = await start(stage, () => {
-        count += 1
-        if (count === 1) firstMs = performance.now()
-        if (count === stage.events) lastMs = performance.now()
-      })
-      const cpu = await loadAndWait(stage, () => until(() => count >= stage.events, 5))
-      await stop()
-      const perSecond = (stage.events * 1_000) / (lastMs - firstMs)
-      stage.results.add({
-        scenario: 'no-op',
-        contender: name,
-        round: stage.round,
-        figures: { perSecond, ...cpu },
-      })
+      const figures = await measure(stage)
+      stage.results.add({ scenario: 'no-op', contender: name, round: stage.round, figures })
     }
   },
-  bars: (results) =>
-    bar(
+  bars: (results) => [
+    ...bar(
       'no-op, log stream against a bare reader of the log',
       results.ratio('perSecond', ['no-op', LOG], ['no-op', BARE]),
       'at least',
       0.8,
     ),
+    ...bar(
+      'no-op, log stream against the best of pg-transactional-outbox',
+      results.ratioToBest('perSecond', 'no-op', LOG, TRANSACTIONAL_OUTBOX_WAYS),
+      'at least',
+      20,
+    ),
+  ],
 }
 
 const kafkaThroughput: StreamScenario = {
@@ -90,7 +111,7 @@ const SECONDS = 15
 async function latenciesOf(
   { database, events }: Stage,
   listen: (onEvent: (payload: BenchPayload | null) => void) => Promise<() => Promise<void>>,
-): Promise<Readonly<Record<string, number>>> {
+): Promise<Figures> {
   const tookMs: number[] = []
   const stop = await listen((payload) => {
     if (payload?.sentAt !== undefined) tookMs.push((nowMicros() - payload.sentAt) / 1_000)

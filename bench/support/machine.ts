@@ -1,7 +1,6 @@
-import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { cpus, totalmem } from 'node:os'
-import { peerNode, peerVersion } from './peers.ts'
+import { peerNodeVersion, peerVersion } from './peers.ts'
 
 /** What the figures depend on, and nothing that names the machine. */
 export interface Machine {
@@ -27,7 +26,7 @@ export function describeVersions(postgres: string): Readonly<Record<string, stri
     'graphile-worker': peerVersion('graphile-worker'),
     'pg-boss': peerVersion('pg-boss'),
     pg: peerVersion('pg'),
-    node: execFileSync(peerNode(), ['--version'], { encoding: 'utf8' }).trim(),
+    node: peerNodeVersion(),
     postgres,
   }
 }

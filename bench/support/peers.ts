@@ -1,4 +1,5 @@
 // The peers are packages of bench/package.json and installed only when a benchmark needs them: their types stand here.
+import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
@@ -20,6 +21,11 @@ export async function importPeer<Module>(name: string): Promise<Module> {
 export function peerVersion(name: string): string {
   const text = readFileSync(join(benchDirectory(), 'node_modules', name, 'package.json'), 'utf8')
   return (JSON.parse(text) as { version: string }).version
+}
+
+/** The version of the Node that every contender of `core` runs on, and every peer. */
+export function peerNodeVersion(): string {
+  return execFileSync(peerNode(), ['--version'], { encoding: 'utf8' }).trim()
 }
 
 const NEEDED_MAJOR = 22

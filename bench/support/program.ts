@@ -57,7 +57,8 @@ function told(type: ToProgram['type']): Promise<void> {
 
 function say(message: FromProgram): Promise<void> {
   return new Promise((resolve, reject) => {
-    if (process.send === undefined) throw new Error('Started by hand. Run it with: npm run bench -- core')
+    if (process.send === undefined)
+      throw new Error('Started by hand. Run it with: npm run bench -- core, or stream')
     process.send(message, undefined, {}, (error) => (error === null ? resolve() : reject(error)))
   })
 }

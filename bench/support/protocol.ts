@@ -49,6 +49,32 @@ export interface LiveReport {
   readonly maxRssBytes: number
 }
 
+/** A listener of pg-transactional-outbox, and what stands in its table. */
+export interface ListenerTask {
+  readonly url: string
+  readonly schema: string
+  readonly table: string
+  readonly publication: string
+  readonly slot: string
+  readonly concurrency: 'mutex' | 'semaphore' | 'full'
+  /** Connections that messages are handled with; so many at a time with a semaphore. */
+  readonly connections: number
+  readonly events: number
+  /** After so many seconds it stops, however many are left. */
+  readonly mostSeconds: number
+}
+
+/** What it did. */
+export interface ListenerReport {
+  /** Messages until the end of the clock, each counted once. */
+  readonly timed: number
+  /** From the first of them to the end of the clock. */
+  readonly seconds: number
+  /** Those that were under way at the end of the clock included. */
+  readonly handled: number
+  readonly cpuMicros: number
+}
+
 /** One side of a latency run. */
 export interface LatencyTask {
   readonly url: string

@@ -67,6 +67,20 @@ export class Results {
     const below = this.median(other[0], other[1], figure)
     return above === undefined || below === undefined ? undefined : above / below
   }
+
+  /** How the median of a contender stands to the highest of its peers, or undefined when it or all of them were not measured. */
+  ratioToBest(
+    figure: string,
+    scenario: string,
+    contender: string,
+    peers: readonly { readonly name: string }[],
+  ): number | undefined {
+    const own = this.median(scenario, contender, figure)
+    const measured = peers
+      .map(({ name }) => this.median(scenario, name, figure))
+      .filter((value) => value !== undefined)
+    return own === undefined || measured.length === 0 ? undefined : own / Math.max(...measured)
+  }
 }
 
 /** A bar for a figure that may not have been measured. */
