@@ -4,12 +4,14 @@ import {
   functionProblem,
   isRecord,
   methodsProblem,
+  oneOfProblem,
   recordProblem,
   shown,
   textProblem,
   unknownOptionProblems,
   wholeNumberProblem,
 } from '../runtime/option-checks.ts'
+import { DEAD_LETTER_REASONS } from '../store/dead-letter-store.ts'
 import type { RedriveFilter } from '../store/redrive-store.ts'
 import type { ApplyAct } from './apply-plan.ts'
 
@@ -28,13 +30,15 @@ export function planIdProblems(id: unknown): Problems {
   ]
 }
 
-const TEXT_FILTERS = ['subscription', 'stream', 'eventType', 'errorCode'] as const
+const TEXT_FILTERS = ['subscription', 'stream', 'eventType', 'errorCode', 'fingerprint'] as const
 
 const OPTION_NAMES: readonly (keyof RedriveFilter)[] = [
   'subscription',
   'stream',
   'eventType',
+  'reason',
   'errorCode',
+  'fingerprint',
   'orderingKey',
   'failedFrom',
   'failedTo',
@@ -48,6 +52,7 @@ export function filterProblems(filter: unknown): Problems {
   return [
     ...unknownOptionProblems(filter, OPTION_NAMES),
     ...TEXT_FILTERS.map((name) => storedTextProblem(name, filter[name])),
+    oneOfProblem('reason', filter['reason'], Object.keys(DEAD_LETTER_REASONS)),
     keyProblem(orderingKey),
     dateProblem('failedFrom', failedFrom),
     dateProblem('failedTo', failedTo),

@@ -125,5 +125,11 @@ function leavesOf(value: unknown): readonly string[] {
   if (text.length < SHORTEST) return []
   // As an error has it that quotes the payload as JSON, and as either stands in what is kept of an error.
   const escaped = JSON.stringify(text).slice(1, -1)
-  return [...new Set([text, escaped, describedPart(text), describedPart(escaped)])]
+  return [...new Set([text, escaped, describedPart(text), describedPart(escaped), ...inUrls(text)])]
+}
+
+/** As it stands in the path or the query of a URL: clients like to say which one they could not reach. */
+function inUrls(text: string): readonly string[] {
+  const whole = text.replaceAll(/\p{Surrogate}/gu, '\ufffd')
+  return [encodeURI(whole), encodeURIComponent(whole), new URLSearchParams([['', whole]]).toString().slice(1)]
 }

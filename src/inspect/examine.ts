@@ -28,8 +28,11 @@ function judgedSubscriptions(
   return tables.unreadable.length > 0 ? [] : examineSubscriptions(tables, knownTypes)
 }
 
-function schema({ schema: { state, found, needed, changed } }: DoctorFacts): readonly JudgedFinding[] {
+function schema({ schema: known }: DoctorFacts): readonly JudgedFinding[] {
   const check = 'schema'
+  // What may not be read is told among the rights.
+  if (known === null) return []
+  const { state, found, needed, changed } = known
   if (state !== 'current') {
     return [{ check, severity: 'problem', code: 'SCHEMA_NOT_CURRENT', facts: { state, found, needed } }]
   }

@@ -73,7 +73,8 @@ function dispatcherOf<C extends Catalogue, Tx>(
     subscription: name,
     // Typed by the catalogue up to here; inside, names and handlers are what they are at run time.
     handlers: on as HandlerMap,
-    middleware: tracing === undefined ? middleware : [traceHandlers(tracing), ...middleware],
+    middleware:
+      tracing === undefined ? middleware : [traceHandlers(tracing, createMasking(events)), ...middleware],
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
     clock,
     logger,

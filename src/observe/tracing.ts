@@ -20,8 +20,11 @@ export interface Tracing {
     info: PublishingInfo,
     work: () => Promise<Ids>,
   ): Promise<Ids>
-  /** Runs a handler as part of the trace that its event carries. */
-  handling(attempt: AttemptInfo, work: () => unknown): unknown
+  /**
+   * Runs a handler as part of the trace that its event carries. `describe` puts what it throws into words as logs may have
+   * them: without what the catalogue calls sensitive.
+   */
+  handling(attempt: AttemptInfo, work: () => unknown, describe: (thrown: unknown) => string): unknown
 }
 
 /** What is wrong with an optional `Tracing`, as a sentence; null if nothing is. */

@@ -119,7 +119,8 @@ export interface StoredType {
 
 /** What a look at the server and the tables comes to. */
 export interface DoctorFacts {
-  readonly schema: SchemaFacts
+  /** Null where the connected role may not read the list of steps. */
+  readonly schema: SchemaFacts | null
   readonly settings: Readonly<Record<'fsync' | 'full_page_writes' | 'synchronous_commit', string>>
   /** The database's clock, and the span of this machine's own in which it was read. */
   readonly clock: { readonly database: Date; readonly before: Date; readonly after: Date }

@@ -1,9 +1,14 @@
+import type { DeadLetterReason } from './dead-letter-store.ts'
+
 /** Which open dead letters a plan takes; what is left out does not narrow it. */
 export interface RedriveFilter {
   readonly subscription?: string
   readonly stream?: string
   readonly eventType?: string
+  readonly reason?: DeadLetterReason
   readonly errorCode?: string
+  /** Those of one group, as `deadLetters.group` counts them. */
+  readonly fingerprint?: string
   readonly orderingKey?: string
   /** Failed at this time or later. */
   readonly failedFrom?: Date

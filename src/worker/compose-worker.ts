@@ -62,7 +62,7 @@ export function composeWorker<C extends Catalogue, Tx>(
   return createWorker({
     id,
     openStore: () => store.openWorker(),
-    subscriptions: tracedSubscriptions(resolved, tracing),
+    subscriptions: tracedSubscriptions(resolved, tracing, outbox.masking),
     options,
     catalogue: events,
     services: createContextServices({

@@ -1,5 +1,6 @@
 import { traceHandlers } from '../dispatch/trace-handlers.ts'
 import { wrapHandlers } from '../dispatch/wrap-handlers.ts'
+import type { Masking } from '../event/masking.ts'
 import type { Tracing } from '../observe/tracing.ts'
 import type { ResolvedSubscription } from './resolve-subscription.ts'
 
@@ -7,8 +8,9 @@ import type { ResolvedSubscription } from './resolve-subscription.ts'
 export function tracedSubscriptions(
   subscriptions: readonly ResolvedSubscription[],
   tracing: Tracing | undefined,
+  masking: Masking,
 ): readonly ResolvedSubscription[] {
   if (tracing === undefined) return subscriptions
-  const around = [traceHandlers(tracing)]
+  const around = [traceHandlers(tracing, masking)]
   return subscriptions.map((each) => ({ ...each, handlers: wrapHandlers(each.handlers, around) }))
 }

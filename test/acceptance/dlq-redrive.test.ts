@@ -128,3 +128,50 @@ test('D8 filters choose what a plan takes, and one that matches nothing is refus
   }
   expect(await bank.count('outbox_redrive_plan')).toBe(plans)
 })
+
+test('D3 D8 a plan takes the letters of one group, or of one reason, and no others', async () => {
+  await using bank = await openBank()
+  const ledger = new Ledger()
+  ledger.isSick = (account) => account === 'a'
+  const fail = (): never => {
+    throw new Error('tired')
+  }
+  const tired = bank.outbox.subscription('tired', { maxAttempts: 1, on: { Paid: fail } })
+  await bank.run([ledger.subscription(bank, 'plain'), tired])
+  await pay(bank, 'a', [1, 2])
+  await pay(bank, 'b', [1])
+  await allDied(bank, 5)
+  const { redrive, deadLetters } = bank.outbox
+  const groups = await deadLetters.group()
+  const sick = groups.find(({ errorCode }) => errorCode === 'SICK')
+  expect(sick?.count).toBe(2)
+  const ofGroup = await redrive.plan({ fingerprint: sick?.fingerprint ?? '' })
+  expect(ofGroup.subscriptions).toEqual([{ subscription: 'plain', letters: 2, reordered: 0 }])
+  const ofReason = await redrive.plan({ reason: 'RETRIES_EXHAUSTED' })
+  expect(ofReason.subscriptions).toEqual([{ subscription: 'tired', letters: 3, reordered: 0 }])
+})
+
+test('D8 plans that nobody touches any more are forgotten, whatever became of them', async () => {
+  await using bank = await openBank()
+  const ledger = new Ledger()
+  ledger.isSick = () => true
+  await bank.run([ledger.subscription(bank, 'plain')])
+  await pay(bank, 'a', [1, 2])
+  await allDied(bank, 2)
+  const { redrive } = bank.outbox
+  const done = await redrive.plan({ ids: ['1'] })
+  ledger.isSick = () => false
+  await redrive.apply(done.id, KIM)
+  const cancelled = await redrive.plan()
+  await redrive.cancel(cancelled.id, KIM)
+  const kept = await redrive.plan()
+  await bank.pool.query(
+    `update outbox_redrive_plan set updated_at = now() - interval '31 days' where id = any ($1::bigint[])`,
+    [[done.id, cancelled.id]],
+  )
+  const newest = await redrive.plan()
+  const ids = await bank.rows<{ id: string }>('select id::text from outbox_redrive_plan order by id')
+  expect(ids.map(({ id }) => id)).toEqual([kept.id, newest.id])
+  expect(await bank.count('outbox_redrive_item')).toBe(2)
+  expect(await rejection(redrive.status(done.id))).toMatchObject({ code: 'NOT_FOUND' })
+})

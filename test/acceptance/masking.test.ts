@@ -14,7 +14,9 @@ import {
   type Transaction,
   unchecked,
 } from '../../src/index.ts'
+import { openTelemetry } from '../../src/observe/otel/index.ts'
 import { eventually, openSystem, recordingLogger, rejection, type System } from './support.ts'
+import { TraceRecorder } from './tracing-support.ts'
 
 const EMAIL = 'hong.gildong@example.com'
 const CARD = '4111-1111-1111-1111'
@@ -33,12 +35,13 @@ type Members = typeof members
 const PAYLOAD = { email: EMAIL, card: { number: CARD }, plan: 'yearly' }
 
 /** What every sink got of one event that failed, in the words of whoever reads it. */
-type Seen = Readonly<Record<Sink | 'letters' | 'group' | 'why', string>>
+type Seen = Readonly<Record<Sink | 'letters' | 'group' | 'why' | 'trace', string>>
 
 async function everySink(sensitive: SensitiveOptions): Promise<Seen> {
   const { logger, lines } = recordingLogger()
   const alerts: Alert[] = []
-  await using system = await openSystem(members, { logger, sensitive })
+  using traces = new TraceRecorder()
+  await using system = await openSystem(members, { logger, sensitive, tracing: openTelemetry() })
   const worker = system.outbox.worker(
     [
       system.outbox.subscription('welcome', {
@@ -58,10 +61,19 @@ async function everySink(sensitive: SensitiveOptions): Promise<Seen> {
   const eventId = await system.publish('MemberJoined', { aggregateId: 7, payload: PAYLOAD })
   await eventually('somebody was told', () => alerts.some(({ rule }) => rule === 'deadLetter'))
   await worker.stop()
-  return { ...(await readSinks(system, eventId)), log: JSON.stringify(lines), alert: JSON.stringify(alerts) }
+  const spans = traces.named('process umbra.member')
+  return {
+    ...(await readSinks(system, eventId)),
+    log: JSON.stringify(lines),
+    alert: JSON.stringify(alerts),
+    trace: JSON.stringify(spans.map(({ status, attributes, events }) => [status, attributes, events])),
+  }
 }
 
-async function readSinks({ outbox }: System<Members>, eventId: string): Promise<Omit<Seen, 'log' | 'alert'>> {
+async function readSinks(
+  { outbox }: System<Members>,
+  eventId: string,
+): Promise<Omit<Seen, 'log' | 'alert' | 'trace'>> {
   const directory = await mkdtemp(join(tmpdir(), 'commitpost-masking-'))
   try {
     const letters = []
@@ -90,14 +102,14 @@ async function readSinks({ outbox }: System<Members>, eventId: string): Promise<
 }
 
 describe('sensitive fields', () => {
-  test('U10 never appear in any sink: logs, alerts, dashboard, exports, audit archive', async () => {
+  test('U10 never appear in any sink: logs, alerts, traces, dashboard, exports, audit archive', async () => {
     const seen = await everySink({})
     for (const [sink, text] of Object.entries(seen)) {
       expect(text, sink).not.toContain(EMAIL)
       expect(text, sink).not.toContain(CARD)
     }
     // Only they are hidden: the rest is there to work with.
-    for (const sink of ['log', 'alert', 'dashboard', 'why', 'letters', 'export', 'audit'] as const) {
+    for (const sink of ['log', 'alert', 'trace', 'dashboard', 'why', 'letters', 'export', 'audit'] as const) {
       expect(seen[sink], sink).toContain('yearly')
     }
     expect(seen.log).toContain('no mailbox ***, card ***, yearly')

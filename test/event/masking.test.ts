@@ -17,6 +17,21 @@ test('U10 a hidden value is hidden in a text that quotes it, also where that is 
   )
 })
 
+test.each([
+  ['kim+mj@example.com', (name: string) => `https://mail/send?to=${encodeURIComponent(name)}`],
+  [
+    'Kim Minji (MJ)',
+    (name: string) => `https://mail/send?${new URLSearchParams({ to: name }).toString()}&again=1`,
+  ],
+  ['김민지 100%', (name: string) => new URL(`https://members/${name.replace('%', '%25')}/cards`).href],
+  ['half \ud83d of it', (name: string) => new URL(`https://members/?name=${name}`).href],
+])('U10 a hidden value is hidden where a URL in the text has it: %s', (name, urlOf) => {
+  const text = `502 from ${urlOf(name)}`
+  const shown = masking.text(text, { type: 'MemberJoined', payload: { name } }, 'log')
+  expect(shown).toMatch(/^502 from https:\/\/\S+\*\*\*/)
+  for (const part of ['kim', 'Minji', 'EA%B9%80', 'half']) expect(shown).not.toContain(part)
+})
+
 test('U10 a value that is part of another leaves nothing of it', () => {
   const payload = { name: 'kim', cards: [{ number: 'kim-4111' }] }
   expect(masking.text('card kim-4111 of kim', { type: 'MemberJoined', payload }, 'log')).toBe(

@@ -7,7 +7,7 @@ import { findingText, findingTexts } from '../../src/inspect/finding-texts.ts'
 import { queryWithoutValues } from '../../src/inspect/query-text.ts'
 import { reasonTexts, sentenceOf } from '../../src/inspect/reason-texts.ts'
 import { plainWording } from '../../src/inspect/wording.ts'
-import type { DoctorFacts, DoctorLimits, XminHolder } from '../../src/store/doctor-facts.ts'
+import type { DoctorFacts, DoctorLimits, SchemaFacts, XminHolder } from '../../src/store/doctor-facts.ts'
 
 const at = new Date('2026-01-01T00:00:00Z')
 const limits: DoctorLimits = {
@@ -18,8 +18,9 @@ const limits: DoctorLimits = {
   clockSkewMs: 10,
   leaseSeconds: 10,
 }
+const schema: SchemaFacts = { state: 'missing', found: null, needed: 8, changed: [] }
 const facts: DoctorFacts = {
-  schema: { state: 'missing', found: null, needed: 8, changed: [] },
+  schema,
   settings: { fsync: 'on', full_page_writes: 'on', synchronous_commit: 'on' },
   clock: { database: at, before: at, after: at },
   seesAllSessions: true,
@@ -64,7 +65,7 @@ describe('the judgement of the doctor', () => {
     ['behind', 'commitpost migrate up'],
     ['ahead', 'Upgrade'],
   ] as const)('a schema that is %s comes with what to do', (state, advice) => {
-    const [finding] = examine({ ...facts, schema: { ...facts.schema, state } }, limits, null)
+    const [finding] = examine({ ...facts, schema: { ...schema, state } }, limits, null)
     if (finding === undefined) throw new Error('nothing was found')
     expect(findingText(finding, findingTexts, plainWording).advice).toContain(advice)
     expect(findingText(finding, findingsKo, plainWording).message).toMatch(/[가-힣]/)

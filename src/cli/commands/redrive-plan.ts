@@ -1,5 +1,6 @@
 import type { RedriveFilter, RedrivePlan } from '../../store/redrive-store.ts'
 import { type Command, defineCommand, type Invocation } from '../command.ts'
+import { type FilterOptions, filterOptions } from '../letter-filter.ts'
 import { type OptionSpec, text, type ValuesOf } from '../option-spec.ts'
 import { pointInTime } from '../point-in-time.ts'
 import { rowNumbers } from '../redrive-options.ts'
@@ -11,7 +12,9 @@ interface PlanOptions extends Readonly<Record<string, OptionSpec<unknown>>> {
   readonly subscription: OptionSpec<string | undefined>
   readonly stream: OptionSpec<string | undefined>
   readonly type: OptionSpec<string | undefined>
+  readonly reason: FilterOptions['reason']
   readonly error: OptionSpec<string | undefined>
+  readonly fingerprint: FilterOptions['fingerprint']
   readonly key: OptionSpec<string | undefined>
   readonly 'failed-from': OptionSpec<Date | undefined>
   readonly 'failed-to': OptionSpec<Date | undefined>
@@ -22,7 +25,9 @@ const options: PlanOptions = {
   subscription: text('NAME', { en: 'Only those of this subscription', ko: '이 구독의 것만' }),
   stream: text('NAME', { en: 'Only events of this stream', ko: '이 스트림의 이벤트만' }),
   type: text('TYPE', { en: 'Only events of this type', ko: '이 유형의 이벤트만' }),
+  reason: filterOptions.reason,
   error: text('CODE', { en: 'Only those with this error code', ko: '이 오류 코드만' }),
+  fingerprint: filterOptions.fingerprint,
   key: text('KEY', { en: 'Only those of this ordering key', ko: '이 순서 키의 것만' }),
   'failed-from': pointInTime('TIME', {
     en: 'Only those that failed then or later',
@@ -59,13 +64,16 @@ export const redrivePlanCommand: Command = defineCommand({
 })
 
 function filterOf(values: ValuesOf<PlanOptions>): RedriveFilter {
-  const { subscription, stream, type: eventType, error: errorCode, key: orderingKey, ids } = values
+  const { subscription, stream, type: eventType, reason, error: errorCode, fingerprint } = values
+  const { key: orderingKey, ids } = values
   const { 'failed-from': failedFrom, 'failed-to': failedTo } = values
   return {
     ...(subscription === undefined ? {} : { subscription }),
     ...(stream === undefined ? {} : { stream }),
     ...(eventType === undefined ? {} : { eventType }),
+    ...(reason === undefined ? {} : { reason }),
     ...(errorCode === undefined ? {} : { errorCode }),
+    ...(fingerprint === undefined ? {} : { fingerprint }),
     ...(orderingKey === undefined ? {} : { orderingKey }),
     ...(failedFrom === undefined ? {} : { failedFrom }),
     ...(failedTo === undefined ? {} : { failedTo }),

@@ -52,14 +52,14 @@ export function openTelemetry(options: OpenTelemetryOptions = {}): Tracing {
         return ids
       })
     },
-    handling: (attempt, work) => {
+    handling: (attempt, work, describe) => {
       const parent = contextOf(attempt.event.headers)
       const span = tracer.startSpan(
         `process ${attempt.event.stream}`,
         { kind: SpanKind.CONSUMER, attributes: attemptAttributes(attempt) },
         parent,
       )
-      return within(span, parent, work)
+      return within(span, parent, work, describe)
     },
   }
 }
@@ -73,7 +73,12 @@ function problemsOf(options: unknown): readonly (string | null)[] {
 }
 
 /** Runs the work with the span as the current one, and ends the span with it, whether it waits or not. */
-function within<Result>(span: Span, parent: ReturnType<typeof contextOf>, work: () => Result): Result {
+function within<Result>(
+  span: Span,
+  parent: ReturnType<typeof contextOf>,
+  work: () => Result,
+  describe: (thrown: unknown) => string = describeError,
+): Result {
   try {
     const result = context.with(trace.setSpan(parent, span), work)
     if (!isPromise(result)) {
@@ -82,11 +87,11 @@ function within<Result>(span: Span, parent: ReturnType<typeof contextOf>, work: 
     }
     void result.then(
       () => span.end(),
-      (error: unknown) => endFailed(span, error),
+      (error: unknown) => endFailed(span, error, describe),
     )
     return result
   } catch (error) {
-    endFailed(span, error)
+    endFailed(span, error, describe)
     throw error
   }
 }
@@ -95,9 +100,9 @@ function isPromise(value: unknown): value is PromiseLike<unknown> {
   return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function'
 }
 
-function endFailed(span: Span, error: unknown): void {
+function endFailed(span: Span, error: unknown, describe: (thrown: unknown) => string): void {
   span.setAttribute('error.type', textProperty(error, 'code') ?? textProperty(error, 'name') ?? '_OTHER')
-  span.setStatus({ code: SpanStatusCode.ERROR, message: describeError(error) })
+  span.setStatus({ code: SpanStatusCode.ERROR, message: describe(error) })
   span.end()
 }
 

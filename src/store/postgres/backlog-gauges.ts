@@ -1,6 +1,7 @@
 import type { BacklogGauge } from '../gauge-store.ts'
 import { type PgClient, type RawRow, rawQuery } from './client.ts'
 import type { QuotedSchema } from './identifiers.ts'
+import { toUnread, unreadSql } from './unread-events.ts'
 
 // Each part reads one partial index in its own order and ends at the limit, and the stream of a row is looked up by its
 // event's id: nothing is ever sorted, hashed or read from end to end. The heads of the lanes are there for their age:
@@ -56,7 +57,13 @@ export async function backlogGauges(
   schema: QuotedSchema,
   countLimit: number,
 ): Promise<CountedBacklog> {
-  const counted = (await rawQuery(client, backlogSql(schema), [countLimit])).map(toCounted)
+  const counted = [
+    ...(await rawQuery(client, backlogSql(schema), [countLimit])).map(toCounted),
+    ...(await rawQuery(client, unreadSql(schema), [countLimit, 0])).map((row) => ({
+      ...toUnread(row),
+      kind: 'unread',
+    })),
+  ]
   const groups = grouped(counted, ({ subscription, stream }) => [subscription, stream])
   const kinds = grouped(counted, ({ subscription, kind }) => [subscription, kind])
   return {
@@ -91,7 +98,7 @@ function grouped(
 function toGauge(parts: readonly Counted[]): BacklogGauge {
   const of = (...kinds: readonly string[]): readonly Counted[] =>
     parts.filter(({ kind }) => kinds.includes(kind))
-  const pending = of('fresh', 'held', 'suspect')
+  const pending = of('fresh', 'held', 'suspect', 'unread')
   const ages = [...pending, ...of('head')].map(({ oldestSeconds }) => oldestSeconds)
   const { subscription = '', stream = '' } = parts[0] ?? {}
   return {

@@ -1,4 +1,5 @@
 import type { Clock } from '../../runtime/clock.ts'
+import { sqlState } from '../../runtime/sql-state.ts'
 import type { DoctorFacts, DoctorLimits, SchemaFacts, TablesFacts } from '../doctor-facts.ts'
 import { type PgClient, type PgPool, rawQuery, withClient } from './client.ts'
 import { brokenObjects } from './doctor-broken.ts'
@@ -29,17 +30,26 @@ export async function doctorFacts(
       clock: await readClock(client, clock),
       seesAllSessions: await seesAllSessions(client),
       holders: await xminHolders(client),
-      tables: found.state === 'current' ? await tablesFacts(client, schema, migrations, limits) : null,
+      tables:
+        found === null || found.state === 'current'
+          ? await tablesFacts(client, schema, migrations, limits)
+          : null,
     }
   })
 }
+
+const INSUFFICIENT_PRIVILEGE = '42501'
 
 async function schemaFacts(
   client: PgClient,
   schema: QuotedSchema,
   migrations: readonly Migration[],
-): Promise<SchemaFacts> {
-  const applied = await readApplied(client, schema)
+): Promise<SchemaFacts | null> {
+  const applied = await readApplied(client, schema).catch((error: unknown) => {
+    if (sqlState(error) === INSUFFICIENT_PRIVILEGE) return null
+    throw error
+  })
+  if (applied === null) return null
   const { state, schemaVersion, codeVersion } = statusOf(applied, migrations)
   const checksums = new Map(migrations.map(({ version, checksum }) => [version, checksum]))
   const changed = applied.filter(

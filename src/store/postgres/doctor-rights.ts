@@ -6,7 +6,8 @@ const ours = `c.relnamespace = (select n.oid from pg_namespace n where n.nspname
 
 const unreadableSql = `
   select c.relname from pg_class c
-   where ${ours} and c.relkind in ('r', 'p') and not c.relispartition and not has_table_privilege(c.oid, 'select')
+   where ${ours} and c.relkind in ('r', 'p') and not c.relispartition
+     and not (has_schema_privilege(c.relnamespace, 'usage') and has_table_privilege(c.oid, 'select'))
    order by 1`
 
 /** Tables of ours that the connected role may not read. Partitions are read by the name of the whole. */

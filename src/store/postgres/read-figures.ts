@@ -2,6 +2,7 @@ import type { FiguresRequest, SubscriptionFigures } from '../alert-store.ts'
 import type { PgPool, RawRow } from './client.ts'
 import type { QuotedSchema } from './identifiers.ts'
 import { readBounded } from './read-bounded.ts'
+import { toUnread, type Unread, unreadSql } from './unread-events.ts'
 
 // What is read does not grow with the tables: of each lane as many rows from the head of each partial index as are
 // counted at most, of the dead letters and of all deliveries the newest. The head of a lane are its oldest, so that
@@ -73,7 +74,20 @@ export async function readFigures(
   { most, stuckAfterMs, leastForMean, workerMissingMs }: FiguresRequest,
 ): Promise<readonly SubscriptionFigures[]> {
   const values = [most, stuckAfterMs, leastForMean, workerMissingMs, most * SAMPLE]
-  return (await readBounded(pool, figuresSql(schema), values)).map(toFigures)
+  const figures = (await readBounded(pool, figuresSql(schema), values)).map(toFigures)
+  const unread = (await readBounded(pool, unreadSql(schema), [most * SAMPLE, stuckAfterMs])).map(toUnread)
+  return unread.reduce((all, part) => all.map((each) => withUnread(each, part, most)), figures)
+}
+
+/** What is still in the log waits like what has a delivery: else a subscription that nobody reads for would look idle. */
+function withUnread(figures: SubscriptionFigures, unread: Unread, most: number): SubscriptionFigures {
+  if (figures.name !== unread.subscription) return figures
+  return {
+    ...figures,
+    pending: Math.min(figures.pending + unread.count, most),
+    stuck: Math.min(figures.stuck + unread.stuck, most),
+    oldestPendingSeconds: Math.max(figures.oldestPendingSeconds ?? 0, unread.oldestSeconds),
+  }
 }
 
 function toFigures(row: RawRow): SubscriptionFigures {

@@ -30,6 +30,8 @@ export const redrives: Group = {
       subscription: 5,
     }),
     planned('{ stream: with a NUL }', 'stream must not contain a NUL character', { stream: 'a\0' }),
+    planned("{ reason: 'BAD_LUCK' }", 'reason must be one of', { reason: 'BAD_LUCK' }),
+    planned('{ fingerprint: 5 }', 'fingerprint must be text that is not empty, but is 5', { fingerprint: 5 }),
     planned('{ orderingKey: 5 }', 'orderingKey must be text that is not empty, but is 5', { orderingKey: 5 }),
     planned("{ failedFrom: 'yesterday' }", 'failedFrom must be a valid Date, but is "yesterday"', {
       failedFrom: 'yesterday',

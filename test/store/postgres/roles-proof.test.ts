@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { refusal } from './fixtures.ts'
+import { proofOn } from './proof-fixtures.ts'
 import { createRolesDatabase, type RolesDatabase } from './role-fixtures.ts'
 
 let db: RolesDatabase
@@ -33,4 +34,20 @@ test('an operator adds to the chain without any right on its end', async () => {
   expect((await db.pool.query('select entries::int from outbox_operator_log_head')).rows).toEqual([
     { entries: 1 },
   ])
+})
+
+test.each([
+  ['no right on any table', 'select on all tables in schema'],
+  ['no right on the schema', 'usage on schema'],
+])('the doctor tells a role that has %s so, and all that can be seen without', async (_, right) => {
+  await using own = await createRolesDatabase()
+  await own.pool.query(`revoke ${right} ${own.schema} from ${own.schema}_viewer`)
+  const { severity, findings } = await proofOn(own.as.viewer, own.schema).doctor()
+  expect(severity).toBe('problem')
+  const codes = findings.map(({ code }) => code)
+  expect(codes).toContain('TABLES_UNREADABLE')
+  expect(findings.map(({ check }) => check)).toEqual(
+    expect.arrayContaining(['objects', 'durability', 'clock']),
+  )
+  expect(codes.filter((code) => code.startsWith('SCHEMA'))).toEqual([])
 })

@@ -35,6 +35,19 @@ end
 
 -- == retirement ===================================================================================
 
+-- One that is removed takes what is open of it out of everybody's sight: nobody would claim it, count it or miss it.
+create function {schema}.outbox_refuse_subscription_removal() returns trigger
+  language plpgsql set search_path = pg_catalog, pg_temp
+  as $commitpost$
+begin
+  raise exception 'subscriptions are retired, and never removed' using errcode = '55000',
+    hint = 'commitpost retire NAME, or select outbox_retire(name, operator). What was delivered can still be proven then.';
+end
+  $commitpost$;
+
+create trigger outbox_subscription_removal before delete or truncate on {schema}.outbox_subscription
+  for each statement execute function {schema}.outbox_refuse_subscription_removal();
+
 -- How many deliveries of a subscription are not done. In words that the indexes of what is fresh, due and suspect answer,
 -- and not the whole table.
 create function {schema}.outbox_open_deliveries(subscription integer) returns bigint
@@ -189,7 +202,7 @@ end
 -- As in 0002: functions are open to everybody unless that is taken back.
 revoke all on function
   {schema}.outbox_is_buried(text, integer, uuid), {schema}.outbox_require_read_committed(),
-  {schema}.outbox_lock_registry(),
+  {schema}.outbox_lock_registry(), {schema}.outbox_refuse_subscription_removal(),
   {schema}.outbox_open_deliveries(integer), {schema}.outbox_discard({schema}.outbox_subscription, text),
   {schema}.outbox_retire(text, text, text, boolean, boolean), {schema}.outbox_close_retired()
   from public;

@@ -222,7 +222,7 @@ end
   $commitpost$;
 
 -- Writes down which open dead letters are to be re-driven. Changes nothing else. The filter is an object with any of
--- subscription, stream, eventType, errorCode, orderingKey, failedFrom, failedTo (not included), ids.
+-- subscription, stream, eventType, reason, errorCode, fingerprint, orderingKey, failedFrom, failedTo (not included), ids.
 create function {schema}.outbox_plan_redrive(filter jsonb default '{}') returns bigint
   language plpgsql security definer set search_path = pg_catalog, pg_temp
   as $commitpost$
@@ -233,17 +233,18 @@ declare
   reachable_letters integer;
 begin
   select string_agg(k.name, ', ') into strangers from jsonb_object_keys(filter) as k(name)
-   where k.name <> all (array['subscription', 'stream', 'eventType', 'errorCode', 'orderingKey', 'failedFrom',
-                              'failedTo', 'ids'])
+   where k.name <> all (array['subscription', 'stream', 'eventType', 'reason', 'errorCode', 'fingerprint', 'orderingKey',
+                              'failedFrom', 'failedTo', 'ids'])
       or filter -> k.name = 'null';
   if strangers is not null then
     raise exception 'a plan has no filter %', strangers using errcode = '22023',
-      hint = 'Filters: subscription, stream, eventType, errorCode, orderingKey, failedFrom, failedTo, ids.';
+      hint = 'Filters: subscription, stream, eventType, reason, errorCode, fingerprint, orderingKey, failedFrom, failedTo, ids.';
   end if;
-  -- Plans that nobody began are not kept for ever.
+  -- Plans that nobody began, or looks after any more, are not kept for ever: what was done is in the operator log.
   with forgotten as (
     delete from {schema}.outbox_redrive_plan p
-     where p.state = 'planned' and p.expires_at < clock_timestamp() - interval '7 days'
+     where (p.state = 'planned' and p.expires_at < clock_timestamp() - interval '7 days')
+        or p.updated_at < clock_timestamp() - interval '30 days'
     returning p.id
   )
   delete from {schema}.outbox_redrive_item i using forgotten f where i.plan_id = f.id;
@@ -254,7 +255,9 @@ begin
        and (filter ->> 'subscription' is null or l.subscription = filter ->> 'subscription')
        and (filter ->> 'stream' is null or l.stream = filter ->> 'stream')
        and (filter ->> 'eventType' is null or l.event_type = filter ->> 'eventType')
+       and (filter ->> 'reason' is null or l.reason = filter ->> 'reason')
        and (filter ->> 'errorCode' is null or l.error_code = filter ->> 'errorCode')
+       and (filter ->> 'fingerprint' is null or l.fingerprint = filter ->> 'fingerprint')
        and (filter ->> 'orderingKey' is null or l.ordering_key = filter ->> 'orderingKey')
        and (filter ->> 'failedFrom' is null or l.failed_at >= (filter ->> 'failedFrom')::timestamptz)
        and (filter ->> 'failedTo' is null or l.failed_at < (filter ->> 'failedTo')::timestamptz)
