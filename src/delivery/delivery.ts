@@ -27,6 +27,8 @@ export interface ClaimedDelivery extends DeliveryKey {
   readonly suspect: boolean
   /** The event with its payload as parsed JSON, not yet upcast or validated. */
   readonly event: OutboxEvent
+  /** How much text it takes up while it is in hand. Left out, it counts as nothing. */
+  readonly characters?: number
   /**
    * Called when nobody is likely to ask for the event again, though the result is still to be written: what can be read
    * again need not be kept. Asked for after all, it is an equal one.

@@ -34,7 +34,7 @@ const DURABILITY_ADVICE: Readonly<Record<string, string>> = {
   full_page_writes:
     'Switch it on in postgresql.conf: a page half written in a crash cannot be repaired without.',
   synchronous_commit:
-    'Publishing raises it by itself. What workers write down may be forgotten in a crash: those events are delivered again. Take the setting off their role to avoid it.',
+    'Publishing and workers raise it by themselves. What handlers commit and operators decide may be forgotten in a crash. Take the setting off their roles to avoid it.',
 }
 
 const HOLDER_ADVICE: Readonly<Record<XminHolder['kind'], (holder: XminHolder) => string>> = {

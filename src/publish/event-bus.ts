@@ -73,7 +73,7 @@ export interface EventBus<C extends Catalogue, Tx> {
     input: PublishInput<PayloadInput<C, Name>>,
   ): Promise<string>
   /**
-   * Publishes several events, in this order, in one statement: all or none. Returns their ids in the same order.
+   * Publishes several events, in this order, in one statement (of very large ones, several): all or none. Returns their ids in the same order.
    * @throws InvalidEventError listing the problems of all events; nothing was written.
    */
   publishAll(tx: Tx, inputs: readonly BatchInput<C>[], options?: PublishOptions): Promise<readonly string[]>

@@ -11,6 +11,13 @@ export interface ClaimLoopOptions extends PollOptions, ClaimSizeOptions {
   readonly tendEveryMs: number
 }
 
+/** What a claim brought: how many, how much text that is, and whether those were all. */
+export interface ClaimResult {
+  readonly got: number
+  readonly characters: number
+  readonly isAll: boolean
+}
+
 /** What a loop of claims is made of. */
 export interface ClaimLoopParts {
   readonly options: ClaimLoopOptions
@@ -18,8 +25,8 @@ export interface ClaimLoopParts {
   readonly random: Random
   /** What has to be done between claims. */
   tend(): Promise<void>
-  /** Claims at most so many and puts them to work. Returns how many there were, and whether those were all. */
-  claim(limit: number): Promise<{ readonly got: number; readonly isAll: boolean }>
+  /** Claims at most so many and puts them to work. */
+  claim(limit: number): Promise<ClaimResult>
   /** What is in hand now. */
   load(): Load
   /** Whether there is room by now for what the last claim had to leave out. */
@@ -97,8 +104,8 @@ export class ClaimLoop {
     if (limit === 0) return this.#waitForDemand()
     // What was announced before this claim is sent is found by it; what is announced after must be looked for again.
     this.#news.forget()
-    const { got, isAll } = await this.#parts.claim(limit)
-    this.#size.claimed(limit, got)
+    const { got, characters, isAll } = await this.#parts.claim(limit)
+    this.#size.claimed(limit, got, characters)
     if (got > 0) this.#emptyClaims = 0
     // One that took all there was is as good as an empty one after it, which the next event would have to wait for.
     if (isAll) this.#emptyClaims += 1

@@ -48,7 +48,9 @@ export class Hand<Delivery extends ClaimedDelivery = ClaimedDelivery> {
   #first: Held<Delivery> | null = null
   #last: Held<Delivery> | null = null
   #size = 0
+  #characters = 0
   readonly #perLane: number[] = []
+  readonly #charactersPerLane: number[] = []
   readonly #usableMs: number
 
   constructor(limits: LeaseLimits) {
@@ -63,6 +65,16 @@ export class Hand<Delivery extends ClaimedDelivery = ClaimedDelivery> {
   /** How many of them are of one lane. */
   countLane(lane: number): number {
     return this.#perLane[lane] ?? 0
+  }
+
+  /** How much text those of one lane take up. */
+  charactersOf(lane: number): number {
+    return this.#charactersPerLane[lane] ?? 0
+  }
+
+  /** How much text all of them take up. */
+  get characters(): number {
+    return this.#characters
   }
 
   /** Whether something is in hand of which this is true. */
@@ -87,8 +99,7 @@ export class Hand<Delivery extends ClaimedDelivery = ClaimedDelivery> {
       if (this.#last === null) this.#first = held
       else this.#last.after = held
       this.#last = held
-      this.#size += 1
-      this.#perLane[delivery.lane] = this.countLane(delivery.lane) + 1
+      this.#count(delivery, 1)
       return held
     })
   }
@@ -103,9 +114,14 @@ export class Hand<Delivery extends ClaimedDelivery = ClaimedDelivery> {
     else after.before = before
     held.before = null
     held.after = null
-    this.#size -= 1
-    const { lane } = held.delivery
-    this.#perLane[lane] = this.countLane(lane) - 1
+    this.#count(held.delivery, -1)
+  }
+
+  #count({ lane, characters = 0 }: Delivery, sign: 1 | -1): void {
+    this.#size += sign
+    this.#characters += sign * characters
+    this.#perLane[lane] = this.countLane(lane) + sign
+    this.#charactersPerLane[lane] = this.charactersOf(lane) + sign * characters
   }
 
   /** Whether a delivery may still be started. */

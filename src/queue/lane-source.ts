@@ -21,19 +21,26 @@ export interface LaneSourceParts {
   readonly random: Random
   /** How often to look for lanes to take or to give back, in milliseconds. */
   readonly shareEveryMs: number
-  /** The most deliveries of all lanes together to have in hand, and the least of one lane to ask for more. */
-  readonly window: { readonly most: number; readonly least: number }
+  /**
+   * The most deliveries of all lanes together to have in hand, the least of one lane to ask for more, and the most text of
+   * all lanes.
+   */
+  readonly window: { readonly most: number; readonly least: number; readonly characters: number }
   /** Told of what the last owners of lanes died of. */
   onCrashed(dead: readonly CrashedDelivery[]): void
   /** Told of a lane that cannot be taken, once for as long as that lasts. */
   onRefused(error: unknown): void
   /** How many deliveries of a lane are in hand. */
   readonly countInHand: (lane: number) => number
+  /** How much text those are. */
+  readonly charactersInHand: (lane: number) => number
   /** The leases of what is in hand of some lanes. */
   readonly tokensInHand: (lanes: readonly number[]) => readonly string[]
 }
 
 const JITTER = 0.2
+/** So many lanes of large events may be as full of text as they may be, and the others still have room. */
+const LANES_WITH_MUCH = 4
 
 /**
  * Claims of an ordered subscription: of the lanes this worker owns, which are taken and given back so that all live
@@ -226,8 +233,9 @@ export class LaneSource implements DeliverySource<LaneDelivery> {
    * those have little in hand, one with a busy key may have more than its share: twice what is left free.
    */
   #hasRoom({ lane }: Lane): boolean {
-    const { window, countInHand } = this.#parts
+    const { window, countInHand, charactersInHand } = this.#parts
     const lanes = [...this.#lanes.keys()]
+    if (charactersInHand(lane) >= window.characters / Math.min(LANES_WITH_MUCH, lanes.length)) return false
     const share = Math.max(window.least, Math.ceil(window.most / Math.max(1, lanes.length)))
     const inHand = countInHand(lane)
     if (inHand < share) return true

@@ -5,7 +5,7 @@ import { nextTurn } from '../runtime/turn.ts'
 import type { SettleReport } from '../store/queue-store.ts'
 import { ApartRuns } from './apart-runs.ts'
 import { type GivenBack, RELEASE_NOW } from './backlog.ts'
-import { ClaimLoop } from './claim-loop.ts'
+import { ClaimLoop, type ClaimResult } from './claim-loop.ts'
 import type { Load } from './claim-size.ts'
 import { Executor } from './executor.ts'
 import type { Held } from './hand.ts'
@@ -201,10 +201,11 @@ export class Runner<Delivery extends ClaimedDelivery = ClaimedDelivery> {
 
   #load(): Load {
     const { backlog, hand } = this.#parts
-    return { ready: backlog.ready, running: this.#executor.handling, inHand: hand.size }
+    const { size: inHand, characters } = hand
+    return { ready: backlog.ready, running: this.#executor.handling, inHand, characters }
   }
 
-  async #claim(limit: number): Promise<{ readonly got: number; readonly isAll: boolean }> {
+  async #claim(limit: number): Promise<ClaimResult> {
     const { source, hand, backlog, clock } = this.#parts
     const claim = backlog.claimSent()
     const sentAtMs = clock.monotonicMs()
@@ -215,7 +216,8 @@ export class Runner<Delivery extends ClaimedDelivery = ClaimedDelivery> {
       // The next claim is sent first: the database works on it while the handlers run. After the last there is none to send.
       if (isAll) this.#executor.pump()
       else void nextTurn().then(() => this.#executor.pump())
-      return { got: deliveries.length, isAll }
+      const characters = deliveries.reduce((sum, delivery) => sum + (delivery.characters ?? 0), 0)
+      return { got: deliveries.length, characters, isAll }
     } catch (error) {
       backlog.offer([], claim)
       throw error

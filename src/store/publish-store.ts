@@ -6,7 +6,7 @@ export type OnDuplicate = 'error' | 'ignore'
 /** What publishing needs of a database. `Tx` is whatever the caller's client calls a transaction. */
 export interface PublishStore<Tx> {
   /**
-   * Writes the events in the caller's transaction, in one statement and in the given order. Never begins, commits or
+   * Writes the events in the caller's transaction, in one statement unless they are very large, and in the given order. Never begins, commits or
    * rolls back. With `ignore`, events whose ids exist are left as they are, and `inserted` says how many were new.
    * @throws DuplicateEventError with `error`, naming the ids that exist where the database can tell.
    */

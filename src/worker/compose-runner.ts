@@ -1,14 +1,16 @@
 import type { ClaimedDelivery, DeliveryOutcome, Settlement } from '../delivery/delivery.ts'
 import { BatchDispatcher } from '../dispatch/batch-dispatcher.ts'
 import type { Backlog } from '../queue/backlog.ts'
+import { MOST_CHARACTERS } from '../queue/claim-size.ts'
 import { FifoBacklog } from '../queue/fifo-backlog.ts'
 import { isLater } from '../queue/given-back.ts'
-import { Hand } from '../queue/hand.ts'
+import { Hand, type LeaseLimits } from '../queue/hand.ts'
 import { KeyBacklog } from '../queue/key-backlog.ts'
 import { LaneSource } from '../queue/lane-source.ts'
 import { heartbeatEveryMs } from '../queue/lease-keeper.ts'
 import { type Ended, tellCrashed } from '../queue/report.ts'
 import { Runner } from '../queue/runner.ts'
+import type { RunnerOptions } from '../queue/runner-parts.ts'
 import { type DeliverySource, UnorderedSource } from '../queue/source.ts'
 import { Unparker } from '../queue/unparker.ts'
 import { writtenTogether } from '../queue/written-together.ts'
@@ -87,8 +89,9 @@ function composeOrdered(
     random,
     options: { subscriptionId: id, workerId, ...limits, onRefused: tellRefused(env, resolved) },
     shareEveryMs: Math.min(SHARE_EVERY_MS, heartbeatEveryMs(limits.leaseMs)),
-    window: { most: resolved.batchSize * 2, least: resolved.concurrency },
+    window: { most: resolved.batchSize * 2, least: resolved.concurrency, characters: MOST_CHARACTERS },
     countInHand: (lane) => hand.countLane(lane),
+    charactersInHand: (lane) => hand.charactersOf(lane),
     tokensInHand: (lanes) => hand.tokensOf(lanes),
     onRefused: (error) => observer({ kind: 'error', during: 'taking lanes', error, subscription: name }),
     onCrashed: (dead) => tellCrashed(observer, name, dead),
@@ -122,6 +125,13 @@ function tellRefused(
   { definition }: ResolvedSubscription,
 ): (refusal: Error) => void {
   return (error) => observer({ kind: 'error', during: 'claim', error, subscription: definition.name })
+}
+
+function runnerOptions(resolved: ResolvedSubscription, { leaseMs, marginMs }: LeaseLimits): RunnerOptions {
+  const { via, concurrency } = resolved
+  // As many as the user wants to run at once; of a relay nobody has said so.
+  const leastInHand = via === null ? concurrency : 1
+  return { ...resolved, marginMs, tendEveryMs: heartbeatEveryMs(leaseMs), leastInHand }
 }
 
 interface KindParts<Delivery extends ClaimedDelivery> {
@@ -170,7 +180,7 @@ function compose<Delivery extends ClaimedDelivery>(
     ...env,
     ...kind,
     subscription: { id: kind.id, name: definition.name },
-    options: { ...resolved, marginMs: limits.marginMs, tendEveryMs: heartbeatEveryMs(limits.leaseMs) },
+    options: runnerOptions(resolved, limits),
     handlers,
     markAlone: (delivery) => store.markAlone(delivery),
     hasStrays: () => env.strays.any,

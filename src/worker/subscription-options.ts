@@ -110,7 +110,8 @@ export interface SubscriptionOptions<C extends Catalogue, Tx> {
    */
   readonly concurrency?: number
   /**
-   * The most events one claim takes. Slow handlers get fewer: about a second's work.
+   * The most events one claim takes. Slow handlers get fewer: about a second's work. So do large events: no more are in
+   * hand than 32 million characters of them, or `concurrency`.
    * @default 500
    */
   readonly batchSize?: number

@@ -1,6 +1,7 @@
 import pg from 'pg'
 import { expect, test } from 'vitest'
 import { startEmbeddedPostgres } from '../../src/testing/index.ts'
+import { deferred } from '../queue/fakes.ts'
 import { createFaultDatabase } from '../support/fault-database.ts'
 import { bePatient } from '../support/patience.ts'
 import { postgresAvailable } from '../support/servers.ts'
@@ -10,6 +11,9 @@ bePatient()
 
 const COMMITS = 50
 
+// As far apart as the server allows: what was not forced to disk by a commit is not there for a while.
+const FORGETFUL = { synchronous_commit: 'off', wal_writer_delay: '10s' }
+
 async function count(pool: pg.Pool, table: string): Promise<number> {
   const { rows } = await pool.query<{ count: number }>(`select count(*)::int as count from ${table}`)
   return rows[0]?.count ?? 0
@@ -18,9 +22,7 @@ async function count(pool: pg.Pool, table: string): Promise<number> {
 test.skipIf(!postgresAvailable())(
   'E1 events whose commit was acknowledged survive a crash, even with synchronous_commit off',
   async () => {
-    // As far apart as the server allows: what was not forced to disk by a commit is not there for a while.
-    const settings = { synchronous_commit: 'off', wal_writer_delay: '10s' }
-    await using server = await startEmbeddedPostgres({ settings })
+    await using server = await startEmbeddedPostgres({ settings: FORGETFUL })
     await using database = await createFaultDatabase(server.url)
     const { pool, schema } = database
     const committed = walks(1, COMMITS)
@@ -35,5 +37,42 @@ test.skipIf(!postgresAvailable())(
     for (let n = 0; n < COMMITS; n += 1) await pool.query(`insert into ${schema}.plain values ($1)`, [n])
     await server.restart('immediate')
     expect(await count(pool, `${schema}.plain`)).toBeLessThan(COMMITS)
+  },
+)
+
+test.skipIf(!postgresAvailable())(
+  'U1 what a worker has taken in order stays taken in a crash, even with synchronous_commit off',
+  async () => {
+    await using server = await startEmbeddedPostgres({ settings: FORGETFUL })
+    await using database = await createFaultDatabase(server.url)
+    const { pool, schema } = database
+    const outbox = stepOutbox(pool, schema)
+    const [handled, begun, end] = [deferred(), deferred(), deferred()]
+    const slow = outbox.subscription('slow', {
+      oneAtATime: true,
+      on: {
+        StepTaken: () => handled.resolve(),
+        StepRetraced: async () => {
+          begun.resolve()
+          await end.promise
+        },
+      },
+    })
+    await using worker = outbox.worker([slow])
+    await worker.active()
+    // Behind the first claim the low-water bound is moved on, whose commit waits for the disk; and about a second later again.
+    await publishSteps(outbox, pool, walks(1, 1))
+    await handled.promise
+    await publishSteps(outbox, pool, walks(1, 1), { type: 'StepRetraced' })
+    await begun.promise
+
+    await server.restart('immediate')
+
+    // Somebody else would run it too, while its handler is still at it.
+    const { rows } = await pool.query(
+      `select status, locked_by from ${schema}.outbox_delivery order by id desc limit 1`,
+    )
+    expect(rows).toEqual([{ status: 'PROCESSING', locked_by: worker.id }])
+    end.resolve()
   },
 )

@@ -14,6 +14,7 @@ function setup({
 }: Setup = {}) {
   const store = new MemoryStore(tables)
   const inHand = new Map<number, number>()
+  const characters = new Map<number, number>()
   const tokens: string[] = []
   const source = new LaneSource({
     store,
@@ -21,14 +22,15 @@ function setup({
     clock: tables.clock,
     random: noJitter,
     shareEveryMs: SHARE_EVERY_MS,
-    window: { most: 100, least: 10 },
+    window: { most: 100, least: 10, characters: 1_000 },
     countInHand: (lane) => inHand.get(lane) ?? 0,
+    charactersInHand: (lane) => characters.get(lane) ?? 0,
     tokensInHand: () => tokens,
     onCrashed: () => undefined,
     onRefused: () => undefined,
   })
   tables.workers.set(workerId, Number.POSITIVE_INFINITY)
-  return { tables, store, source, inHand, tokens, clock: tables.clock }
+  return { tables, store, source, inHand, characters, tokens, clock: tables.clock }
 }
 
 interface Setup {
@@ -93,6 +95,19 @@ describe('the source of lanes', () => {
     expect(new Set(deliveries.map(({ lane }) => lane))).toEqual(new Set([1]))
     expect(source.hasRoomAgain()).toBe(false)
     inHand.set(0, 49)
+    expect(source.hasRoomAgain()).toBe(true)
+  })
+
+  test('reads no more of a lane whose few events are large, so that the others have room for theirs', async () => {
+    const { source, tables, inHand, characters } = setup({ lanes: 8 })
+    await source.tend()
+    for (let n = 0; n < 80; n += 1) tables.publish(`key-${n}`)
+    inHand.set(3, 2)
+    characters.set(3, 250)
+    const { deliveries } = await source.take(100)
+    expect(new Set(deliveries.map(({ lane }) => lane))).toEqual(new Set([0, 1, 2, 4, 5, 6, 7]))
+    expect(source.hasRoomAgain()).toBe(false)
+    characters.set(3, 125)
     expect(source.hasRoomAgain()).toBe(true)
   })
 

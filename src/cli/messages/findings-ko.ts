@@ -16,7 +16,7 @@ const DURABILITY_ADVICE: Readonly<Record<string, string>> = {
   fsync: 'postgresql.conf에서 켜십시오. 장비가 멈추면 데이터베이스 전체를 쓸 수 없게 될 수 있습니다.',
   full_page_writes: 'postgresql.conf에서 켜십시오. 절반만 쓰인 페이지를 복구할 수 없습니다.',
   synchronous_commit:
-    '발행할 때는 자동으로 켜집니다. 워커가 기록한 결과는 장애 때 사라져 다시 전달될 수 있습니다. 워커 역할에서 이 설정을 빼십시오.',
+    '발행할 때와 워커에서는 자동으로 켜집니다. 핸들러가 커밋한 것과 운영자의 조치는 장애 때 사라질 수 있습니다. 해당 역할에서 이 설정을 빼십시오.',
 }
 
 const HOLDER_ADVICE: Readonly<Record<XminHolder['kind'], (holder: XminHolder) => string>> = {

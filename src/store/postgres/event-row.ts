@@ -97,6 +97,10 @@ class PackedDelivery implements LaneDelivery {
     return this.#event
   }
 
+  get characters(): number {
+    return this.#packed.length
+  }
+
   letGoOfEvent(): void {
     this.#event = undefined
   }

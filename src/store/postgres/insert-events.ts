@@ -36,7 +36,7 @@ const insertEventsSql = (schema: QuotedSchema, onDuplicate: OnDuplicate): string
          as e(id, stream, type, version, aggregate, of, payload, key, number, headers, at)
   ${onDuplicate === 'ignore' ? 'on conflict do nothing' : ''}`
 
-/** Writes events in the caller's transaction, in one statement. Positions follow the given order, see `inLockOrder`. */
+/** Writes events in the caller's transaction, in one statement unless they are very large. Positions follow the given order, see `inLockOrder`. */
 export async function insertEvents(
   tx: Transaction,
   schema: QuotedSchema,
@@ -50,21 +50,44 @@ export async function insertEvents(
       await tx.query(callPublish(schema), valuesOf(first))
       return { inserted: 1 }
     }
-    const result = await insertMany(tx, schema, events, options.onDuplicate)
-    // A client of the caller's own may tell nothing.
-    return { inserted: result?.rowCount ?? events.length }
+    return { inserted: await insertMany(tx, schema, events, options.onDuplicate) }
   } catch (error) {
     throw explained(error, events, schema)
   }
 }
 
-function insertMany(
+async function insertMany(
   tx: Transaction,
   schema: QuotedSchema,
   events: readonly NewEvent[],
   onDuplicate: OnDuplicate,
-): ReturnType<Transaction['query']> {
-  return tx.query(insertEventsSql(schema, onDuplicate), listsOf(inLockOrder(events)))
+): Promise<number> {
+  const text = insertEventsSql(schema, onDuplicate)
+  let inserted = 0
+  for (const portion of inPortions(inLockOrder(events))) {
+    const result = await tx.query(text, listsOf(portion))
+    // A client of the caller's own may tell nothing.
+    inserted += result?.rowCount ?? portion.length
+  }
+  return inserted
+}
+
+/** So many characters of payloads go into one statement. A text of more than 512 million none can make, nor a server read. */
+const MOST_CHARACTERS = 32 * 1_024 ** 2
+
+/** Nearly always all of them. */
+function inPortions(events: readonly NewEvent[]): readonly (readonly NewEvent[])[] {
+  const portions: NewEvent[][] = []
+  let characters = Number.POSITIVE_INFINITY
+  for (const event of events) {
+    characters += event.payloadJson.length
+    if (characters > MOST_CHARACTERS) {
+      portions.push([])
+      characters = event.payloadJson.length
+    }
+    portions.at(-1)?.push(event)
+  }
+  return portions
 }
 
 /**

@@ -14,11 +14,13 @@ import { quoteLiteral } from './identifiers.ts'
 const SHORTEST_TIMEOUT_MS = 60_000
 
 // What a role or a database may have set for its other users, and what a worker works with instead: one transaction
-// per statement, each with a snapshot of its own, that may write and is not cut short.
+// per statement, each with a snapshot of its own, that may write and is not cut short; and what it has committed is on disk,
+// unless it says otherwise. After a crash nobody else may have what a worker has taken in order.
 const NEEDED_DEFAULTS = {
   default_transaction_isolation: 'read committed',
   default_transaction_read_only: 'off',
 }
+const DURABILITY = 'synchronous_commit'
 const TIMEOUTS = [
   'statement_timeout',
   'lock_timeout',
@@ -28,6 +30,7 @@ const TIMEOUTS = [
 ]
 const NEEDED = new Map<string, string>([
   ...Object.entries(NEEDED_DEFAULTS),
+  [DURABILITY, 'on'],
   ...TIMEOUTS.map((name) => [name, String(SHORTEST_TIMEOUT_MS)] as const),
 ])
 
@@ -47,6 +50,7 @@ const unfitSql = `
     left join pg_settings s
       on case when s.name in (${list(Object.keys(NEEDED_DEFAULTS))})
                 then s.setting not in (${list(Object.values(NEEDED_DEFAULTS))})
+              when s.name = ${quoteLiteral(DURABILITY)} then s.setting = 'off'
               when s.name in (${list(TIMEOUTS)}) then s.setting::bigint between 1 and ${SHORTEST_TIMEOUT_MS - 1}
               else false end`
 
@@ -88,8 +92,9 @@ async function makeFit(client: PgPoolClient, own: boolean): Promise<PgPoolClient
     return client
   }
   if (unfit.length === 0) return client
-  const timeouts = unfit.filter((name) => TIMEOUTS.includes(name))
-  return new TransactionalClient(client, [BEGIN, ...timeouts.map((name) => setSql('local', name))].join('; '))
+  // BEGIN says the rest.
+  const local = unfit.filter((name) => !Object.hasOwn(NEEDED_DEFAULTS, name))
+  return new TransactionalClient(client, [BEGIN, ...local.map((name) => setSql('local', name))].join('; '))
 }
 
 /** Runs every statement in a transaction that says itself what it needs, so that nothing is left in the session. */

@@ -47,6 +47,30 @@ describe('inserting events', () => {
     expect([await countOf('account'), await countOf('outbox_event')]).toEqual([1, 1])
   })
 
+  test('large events go in portions, in their order: no text is longer than a client can make or the server read', async () => {
+    const payloadJson = JSON.stringify({ filler: 'x'.repeat(1_000_000) })
+    const events = Array.from({ length: 40 }, (_, n) => newEvent({ aggregateId: String(n), payloadJson }))
+    const lengths: number[] = []
+    const { inserted } = await inTransaction(db, (tx) =>
+      publish(
+        {
+          query: (text, values = []) => {
+            lengths.push(Math.max(...values.map((value) => String(value).length)))
+            return tx.query(text, [...values])
+          },
+        },
+        events,
+        'ignore',
+      ),
+    )
+    expect(inserted).toBe(40)
+    expect(lengths.length).toBe(2)
+    expect(Math.max(...lengths)).toBeLessThan(34 * 1_024 ** 2)
+    expect(await column(db.pool, 'select aggregate_id from outbox_event order by id')).toEqual(
+      events.map(({ aggregateId }) => aggregateId),
+    )
+  })
+
   test('L4 a transaction that is rolled back and run again leaves one event', async () => {
     const event = newEvent()
     await inRolledBack(db, (tx) => publish(tx, [event]))
