@@ -27,7 +27,7 @@ export interface LogRunParts<Place> {
   /** Whether handlers may still be started: the lease was confirmed a short while ago. */
   isGood(): boolean
   /** One place for two that nothing came between. */
-  mergePlaces(earlier: Place, later: Place): Place
+  readonly mergePlaces: (earlier: Place, later: Place) => Place
   /** Everything before these places has ended; the last is the farthest. */
   onPassed(places: readonly Place[]): void
   /** It cannot go on: the lease is lost, or the database refused. */
