@@ -27,7 +27,9 @@ const SEVERITIES: Readonly<Record<ConditionRule, AlertSeverity>> = {
   meanRetries: 'warning',
   eventRate: 'info',
   workerMissing: 'critical',
+  streamGap: 'error',
 }
+const AGES: ReadonlySet<ConditionRule> = new Set(['oldestPending', 'workerMissing', 'streamGap'])
 const MOST_LISTED = 10
 const LONGEST_NAME = 200
 
@@ -49,6 +51,7 @@ export class AlertComposer {
       subscription: subscription?.name ?? '',
       value: this.#amount(rule, value),
       threshold: this.#amount(rule, threshold),
+      reason: subscription?.log?.gap ?? '',
       stuckAfter: this.#formats.age(this.#parts.options.rules.stuckAfterMs / 1_000),
     }
     const facts = [
@@ -269,7 +272,7 @@ export class AlertComposer {
   }
 
   #amount(rule: ConditionRule, value: number): string {
-    if (rule === 'oldestPending' || rule === 'workerMissing') return this.#formats.age(value / 1_000)
+    if (AGES.has(rule)) return this.#formats.age(value / 1_000)
     if (rule === 'meanRetries') return String(Math.round(value * 100) / 100)
     return rule === 'eventRate' ? this.#formats.count(Math.round(value)) : this.#count(value)
   }

@@ -75,6 +75,12 @@ export interface AlertOptions {
    */
   readonly workerMissingMs?: number | null
   /**
+   * The log of a subscription with `engine: 'stream'` lost events within this time, in milliseconds, or the table still
+   * serves in its place.
+   * @default 600_000
+   */
+  readonly streamGapMs?: number | null
+  /**
    * How often everything is looked at, in milliseconds, by all workers together.
    * @default 60_000
    */
@@ -126,6 +132,7 @@ export interface AlertRules {
   readonly meanRetries: number | null
   readonly eventsPerSecond: number | null
   readonly workerMissingMs: number | null
+  readonly streamGapMs: number | null
 }
 
 const OPTION_NAMES: readonly (keyof AlertOptions)[] = [
@@ -142,6 +149,7 @@ const OPTION_NAMES: readonly (keyof AlertOptions)[] = [
   'meanRetries',
   'eventsPerSecond',
   'workerMissingMs',
+  'streamGapMs',
   'everyMs',
   'reportEveryMs',
   'coolDownMs',
@@ -176,6 +184,7 @@ export function alertProblems(options: unknown, name = 'alerts'): readonly strin
     meanProblem(options['meanRetries']),
     count('eventsPerSecond', 1, HIGHEST_RATE),
     count('workerMissingMs', 1, A_DAY_MS),
+    count('streamGapMs', 1, 30 * A_DAY_MS),
     wholeNumberProblem('everyMs', options['everyMs'], 50, A_DAY_MS),
     count('reportEveryMs', 50, 30 * A_DAY_MS),
     wholeNumberProblem('coolDownMs', options['coolDownMs'], 0, 30 * A_DAY_MS),
@@ -245,6 +254,7 @@ export function resolveAlertOptions(options: AlertOptions, log: AlertSink): Reso
       meanRetries: given(options.meanRetries, 1),
       eventsPerSecond: given(options.eventsPerSecond, 1_000),
       workerMissingMs: given(options.workerMissingMs, 60_000),
+      streamGapMs: given(options.streamGapMs, 600_000),
     },
     everyMs: options.everyMs ?? 60_000,
     reportEveryMs: given(options.reportEveryMs, 600_000),

@@ -9,6 +9,7 @@ export const ALERT_RULES = [
   'meanRetries',
   'eventRate',
   'workerMissing',
+  'streamGap',
   'report',
 ] as const
 

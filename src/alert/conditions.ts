@@ -39,6 +39,7 @@ export function thresholdOf(rules: AlertRules, rule: string): number | null | un
     meanRetries: rules.meanRetries,
     eventRate: rules.eventsPerSecond,
     workerMissing: rules.workerMissingMs,
+    streamGap: rules.streamGapMs,
   }
   return Object.hasOwn(thresholds, rule) ? thresholds[rule as ConditionRule] : undefined
 }
@@ -68,8 +69,10 @@ function whole(
 }
 
 function ofSubscription(rules: AlertRules, subscription: SubscriptionFigures): readonly (Condition | null)[] {
-  const { name, oldestPendingSeconds, workers } = subscription
-  const oldestMs = oldestPendingSeconds === null ? null : oldestPendingSeconds * 1_000
+  const { name, workers, log } = subscription
+  const oldestMs = inMs(subscription.oldestPendingSeconds)
+  // Where nobody reads it the server keeps its log, whether anything waits there or not.
+  const unservedMs = log === null ? oldestMs : Math.max(oldestMs ?? 0, log.silentSeconds * 1_000)
   const condition = (
     rule: ConditionRule,
     value: number | null,
@@ -85,6 +88,11 @@ function ofSubscription(rules: AlertRules, subscription: SubscriptionFigures): r
     condition('oldestPending', oldestMs, rules.oldestPendingMs),
     condition('dead', subscription.dead, rules.dead),
     condition('meanRetries', subscription.meanRetries, rules.meanRetries),
-    condition('workerMissing', workers === 0 ? oldestMs : null, rules.workerMissingMs),
+    condition('workerMissing', workers === 0 ? unservedMs : null, rules.workerMissingMs),
+    condition('streamGap', inMs(log?.gapSeconds), rules.streamGapMs, (age, longest) => age <= longest),
   ]
+}
+
+function inMs(seconds: number | null | undefined): number | null {
+  return seconds === null || seconds === undefined ? null : seconds * 1_000
 }

@@ -51,6 +51,8 @@ export const en: AlertTexts = {
     eventRate: ({ value }) => `Events are published at ${value} per second`,
     workerMissing: ({ subscription, value }) =>
       `No live worker serves ${of(subscription)}, and its oldest delivery has waited for ${value}`,
+    streamGap: ({ subscription, reason }) =>
+      `The log of ${of(subscription)} has lost events (${reason}): they are delivered from the table`,
   },
   recovered: {
     unresolved: () => 'Few or no dead letters wait for a person again',
@@ -61,6 +63,7 @@ export const en: AlertTexts = {
     meanRetries: (subscription) => `Deliveries of ${of(subscription)} are seldom retried again`,
     eventRate: () => 'Fewer events are published per second again',
     workerMissing: (subscription) => `${of(subscription)} is served again, or nothing waits for it`,
+    streamGap: (subscription) => `The log of ${of(subscription)} has lost nothing of late`,
   },
   advice: {
     unresolved: 'commitpost dlq list shows them. Fix the cause, then retry or resolve them.',
@@ -72,6 +75,8 @@ export const en: AlertTexts = {
     meanRetries: 'Its handler, or what it calls, is unsteady: see the warnings in the log of its workers.',
     eventRate:
       'Beyond 1,000 events per second, or where less than 500 ms matters, the log stream or change data capture serves better than a polled table.',
+    streamGap:
+      'Some may come twice. Find out who took its replication slot or its publication away, or why the server kept too much for it: docs/log-stream.md lists the reasons.',
     workerMissing: 'Start a worker that serves it, or retire it: commitpost retire NAME.',
   },
   deadLetter: (eventType, subscription) => `${eventType} failed for good for ${of(subscription)}`,

@@ -52,6 +52,8 @@ export const ko: AlertTexts = {
     eventRate: ({ value }) => `이벤트가 초당 ${value}건 발행되고 있습니다`,
     workerMissing: ({ subscription, value }) =>
       `${of(subscription)}을 처리하는 살아 있는 워커가 없고, 가장 오래된 전달이 ${value} 동안 기다리고 있습니다`,
+    streamGap: ({ subscription, reason }) =>
+      `${of(subscription)}의 로그에서 이벤트가 유실되어(${reason}) 테이블에서 전달합니다`,
   },
   recovered: {
     unresolved: () => '사람의 결정을 기다리는 데드 레터가 다시 적거나 없습니다',
@@ -62,6 +64,7 @@ export const ko: AlertTexts = {
     meanRetries: (subscription) => `${of(subscription)}의 전달이 다시 거의 재시도되지 않습니다`,
     eventRate: () => '초당 발행되는 이벤트가 다시 줄었습니다',
     workerMissing: (subscription) => `${of(subscription)}이 다시 처리되고 있거나 기다리는 전달이 없습니다`,
+    streamGap: (subscription) => `최근 ${of(subscription)}의 로그에서 유실된 것이 없습니다`,
   },
   advice: {
     unresolved: 'commitpost dlq list로 확인하고, 원인을 고친 뒤 재시도하거나 해결 처리하십시오.',
@@ -73,6 +76,8 @@ export const ko: AlertTexts = {
     meanRetries: '핸들러나 그것이 호출하는 대상이 불안정합니다. 워커 로그의 경고를 확인하십시오.',
     eventRate:
       '초당 1,000건을 넘거나 500밀리초 미만이 필요하면 테이블 폴링보다 로그 스트림이나 변경 데이터 캡처가 적합합니다.',
+    streamGap:
+      '일부 이벤트는 두 번 올 수 있습니다. 누가 복제 슬롯이나 퍼블리케이션을 없앴는지, 왜 서버가 로그를 너무 많이 보관했는지 확인하십시오. 이유는 docs/log-stream.md에 있습니다.',
     workerMissing: '이 구독을 처리하는 워커를 시작하거나 구독을 종료하십시오: commitpost retire NAME.',
   },
   deadLetter: (eventType, subscription) => `${of(subscription)}에서 ${eventType} 처리가 최종 실패했습니다`,

@@ -32,6 +32,8 @@ export interface ConditionWords {
   readonly subscription: string
   readonly value: string
   readonly threshold: string
+  /** Why a log has lost something. */
+  readonly reason: string
   /** How long a delivery may be PENDING before it counts as stuck. */
   readonly stuckAfter: string
 }

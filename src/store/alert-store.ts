@@ -17,6 +17,18 @@ export interface SubscriptionFigures {
   readonly meanRetries: number | null
   /** Workers that serve it and whose heartbeat has not lapsed. */
   readonly workers: number
+  /** What became of its log: null of a subscription that reads none. */
+  readonly log: LogFigures | null
+}
+
+/** How the log of a subscription stands. */
+export interface LogFigures {
+  /** Seconds since its reader last gave a sign of life. */
+  readonly silentSeconds: number
+  /** Why it was last found to have lost something, or null. */
+  readonly gap: string | null
+  /** Seconds since then; 0 while the table still serves in its place. */
+  readonly gapSeconds: number | null
 }
 
 /** A worker that is gone without having left. */

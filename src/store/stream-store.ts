@@ -33,6 +33,7 @@ export type LogGap =
   | 'slot-advanced'
   | 'slot-replaced'
   | 'server-changed'
+  | 'publication-changed'
   | 'wal-budget'
 
 /** A worker's claim on the log of one subscription: nobody else reads it until it lapses. */
@@ -93,6 +94,8 @@ export interface StreamBeat {
   readonly paused: boolean
   /** How much of the log the server keeps for this subscription. */
   readonly retainedBytes: number
+  /** False when what makes events appear in the log was changed since it began: some may be missing there. */
+  readonly published: boolean
 }
 
 /** Who is told what an open log brings. Called synchronously; what is thrown ends the log. */
@@ -142,7 +145,7 @@ export interface LogSession {
   /** Reads on from the recorded place. */
   read(listener: LogListener): Promise<OpenLog>
   /** Lets the server forget the log of this subscription: from now on only the table has its events. */
-  dropLog(): Promise<void>
+  dropLog(why: LogGap): Promise<void>
   close(): Promise<void>
 }
 

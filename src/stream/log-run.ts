@@ -26,6 +26,8 @@ export interface LogRunParts<Place> {
   decide(delivery: LogDelivery, outcome: DeliveryOutcome): Settlement
   /** Whether handlers may still be started: the lease was confirmed a short while ago. */
   isGood(): boolean
+  /** One place for two that nothing came between. */
+  readonly mergePlaces: (earlier: Place, later: Place) => Place
   /** Everything before these places has ended; the last is the farthest. */
   onPassed(places: readonly Place[]): void
   /** It cannot go on: the lease is lost, or the database refused. */
@@ -48,7 +50,7 @@ const PAUSE_MS = 200
 /** Hands the events of a log to handlers: in order per key, many at once, and what fails to the queue. */
 export class LogRun<Place> {
   readonly #parts: LogRunParts<Place>
-  readonly #window = new LogWindow<Place>()
+  readonly #window: LogWindow<Place>
   readonly #chains: KeyChains
   readonly #parking: Parking
   readonly #untold = new Map<LogEntry, () => void>()
@@ -64,6 +66,7 @@ export class LogRun<Place> {
   constructor(parts: LogRunParts<Place>) {
     this.#parts = parts
     const { lease, store } = parts
+    this.#window = new LogWindow(parts.mergePlaces)
     this.#chains = new KeyChains(parts.together)
     this.#parkedTo = parts.parkedTo
     this.#leftToQueue = lease.crashes > CRASHES_BORNE ? MOST_EVENTS * 2 : 0

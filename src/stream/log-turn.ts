@@ -4,6 +4,7 @@ import type { LogGap, LogSession, MissedEvents, StreamLease } from '../store/str
 import { followLog } from './follow-log.ts'
 import { leaseLost } from './lease-lost.ts'
 import { LogRun } from './log-run.ts'
+import { mergePlaces } from './progress-recorder.ts'
 import { beatEveryMs, type StreamReaderParts } from './reader-parts.ts'
 
 /** One worker's time with the log of a subscription. */
@@ -34,8 +35,8 @@ export class LogTurn {
     confirmed(): void
   } | null = null
   #session: LogSession | null = null
-  /** Aborts when the server keeps too much of the log for us. */
-  #tooMuch = new AbortController()
+  /** Aborts, with why, when the log is given up. */
+  #givenUp = new AbortController()
   #dropping: Promise<void> | null = null
 
   constructor(parts: LogTurnParts) {
@@ -87,38 +88,38 @@ export class LogTurn {
     }
   }
 
-  /** Reads the log until the turn is over, or until the server keeps too much of it. */
+  /** Reads the log until the turn is over, or until it is given up. */
   async #follow(session: LogSession): Promise<LogGap | null> {
     const { store, lease, clock, subscription, observer } = this.#parts
-    const tooMuch = this.#tooMuch.signal
+    const givenUp = this.#givenUp.signal
     await followLog(session, {
-      newRun: (onPassed) => this.#newRun(onPassed),
+      newRun: (onPassed) => this.#newRun(mergePlaces, onPassed),
       // Of a log that is given up nothing is recorded any more: what was handled meanwhile comes again from the table.
-      record: async (progress) => (await store.recordProgress(lease, progress)) || tooMuch.aborted,
+      record: async (progress) => (await store.recordProgress(lease, progress)) || givenUp.aborted,
       settledAt: lease.walAt,
       clock,
-      until: AbortSignal.any([this.#over.signal, tooMuch]),
+      until: AbortSignal.any([this.#over.signal, givenUp]),
       onBegun: () => {
         this.#parts.onWell()
         observer({ kind: 'streaming', subscription: subscription.name })
       },
       onFailed: (error) => this.end(error),
     })
-    return tooMuch.aborted ? 'wal-budget' : null
+    return givenUp.aborted ? (givenUp.reason as LogGap) : null
   }
 
   /** The server need not keep anything for us, at once and whatever handlers still do: its disk is everybody's. */
-  #giveUpLog(session: LogSession): void {
-    this.#tooMuch.abort()
-    this.#dropping ??= session.dropLog().catch((error: unknown) => this.end(error))
+  #giveUpLog(session: LogSession, why: LogGap): void {
+    this.#givenUp.abort(why)
+    this.#dropping ??= session.dropLog(why).catch((error: unknown) => this.end(error))
   }
 
   /** Another log may begin. */
-  async #beginAnew(session: LogSession): Promise<void> {
+  async #beginAnew(session: LogSession, gap: LogGap): Promise<void> {
     await this.#dropping
     this.#dropping = null
-    this.#tooMuch = new AbortController()
-    await session.dropLog()
+    this.#givenUp = new AbortController()
+    await session.dropLog(gap)
   }
 
   /**
@@ -128,7 +129,7 @@ export class LogTurn {
   async #catchUp(session: LogSession, gap: LogGap): Promise<void> {
     const { observer, subscription } = this.#parts
     if (gap !== 'new') observer({ kind: 'streamGap', subscription: subscription.name, reason: gap })
-    await this.#beginAnew(session)
+    await this.#beginAnew(session, gap)
     let count = (await this.#pass(session)).count
     count += await this.#passUntilLog(session)
     if (gap !== 'new' && !this.#over.signal.aborted) {
@@ -145,7 +146,7 @@ export class LogTurn {
     begun.catch(() => undefined)
     const until = AbortSignal.any([waiting.signal, this.#over.signal])
     while (!this.#over.signal.aborted) {
-      if (this.#tooMuch.signal.aborted) throw grewTooLarge()
+      if (this.#givenUp.signal.aborted) throw grewTooLarge()
       if (waiting.signal.aborted) await begun
       const passed = await this.#pass(session)
       count += passed.count
@@ -160,13 +161,16 @@ export class LogTurn {
     if (this.#over.signal.aborted) return { count: 0, reachesLog: false }
     await using missed = await session.missed()
     const record = new PassRecord(missed, (error) => this.end(error))
-    const run = this.#newRun<string>((positions) => record.passed(positions))
+    const run = this.#newRun<string>(
+      (_, later) => later,
+      (positions) => record.passed(positions),
+    )
     const count = await this.#handOver(missed, run)
     await run.empty()
     await run.stop()
     await record.idle()
     if (this.#over.signal.aborted) return { count, reachesLog: false }
-    if (missed.reachesLog && this.#tooMuch.signal.aborted) throw grewTooLarge()
+    if (missed.reachesLog && this.#givenUp.signal.aborted) throw grewTooLarge()
     if (!(await missed.finished())) throw leaseLost()
     return { count, reachesLog: missed.reachesLog }
   }
@@ -185,7 +189,10 @@ export class LogTurn {
     return count
   }
 
-  #newRun<Place>(onPassed: (places: readonly Place[]) => void): LogRun<Place> {
+  #newRun<Place>(
+    merge: (earlier: Place, later: Place) => Place,
+    onPassed: (places: readonly Place[]) => void,
+  ): LogRun<Place> {
     const { leaseMs, marginMs, clock, subscription, lease } = this.#parts
     const run = new LogRun<Place>({
       ...this.#parts,
@@ -194,6 +201,7 @@ export class LogTurn {
       subscription: subscription.name,
       orderBy: subscription.orderBy,
       isGood: () => clock.monotonicMs() - this.#confirmedMs <= leaseMs - marginMs,
+      mergePlaces: merge,
       onPassed,
       onFailed: (error) => this.end(error),
     })
@@ -223,7 +231,9 @@ export class LogTurn {
     if (!beat.held) return this.#lose(leaseLost())
     this.#confirmedMs = askedMs
     this.#run?.confirmed()
-    if (beat.retainedBytes > walBudgetBytes && this.#session !== null) this.#giveUpLog(this.#session)
+    if (this.#session === null) return
+    if (!beat.published) this.#giveUpLog(this.#session, 'publication-changed')
+    else if (beat.retainedBytes > walBudgetBytes) this.#giveUpLog(this.#session, 'wal-budget')
   }
 
   /** Another reads, or may: what runs here is told to stop. */

@@ -23,11 +23,17 @@ interface Mark<Place> {
  * has ended.
  */
 export class LogWindow<Place> {
+  readonly #merge: (earlier: Place, later: Place) => Place
   #entries: LogEntry[] = []
   #head = 0
   #passed = 0
   #marks: Mark<Place>[] = []
   #bytes = 0
+
+  /** `merge` makes one of two places that nothing came between. */
+  constructor(merge: (earlier: Place, later: Place) => Place) {
+    this.#merge = merge
+  }
 
   /** How many are in hand. */
   get size(): number {
@@ -45,9 +51,15 @@ export class LogWindow<Place> {
     return entry
   }
 
-  /** Notes a place after everything that was added. */
+  /**
+   * Notes a place after everything that was added. Of places that nothing came between one is kept: any number of commits
+   * that hold nothing for this subscription may come while an event is in hand.
+   */
   mark(place: Place): void {
-    this.#marks.push({ place, after: this.#passed + this.size })
+    const after = this.#passed + this.size
+    const last = this.#marks.at(-1)
+    if (last?.after !== after) this.#marks.push({ place, after })
+    else this.#marks[this.#marks.length - 1] = { place: this.#merge(last.place, place), after }
   }
 
   /** An event has ended. Call `passed` afterwards. */

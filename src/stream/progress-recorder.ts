@@ -8,6 +8,11 @@ export interface LogPlace {
   readonly snapshot: string | null
 }
 
+/** The later place, with the last snapshot that travelled to either. */
+export function mergePlaces(earlier: LogPlace, later: LogPlace): LogPlace {
+  return { lsn: later.lsn, snapshot: later.snapshot ?? earlier.snapshot }
+}
+
 /** Where progress is written, and who is told. */
 export interface ProgressRecorderParts {
   /** False when the lease is another's. */

@@ -17,6 +17,8 @@ export class StreamReader {
   readonly #outage: Outage
   #turn: LogTurn | null = null
   #loop: Promise<void> = Promise.resolve()
+  /** The last that was told. */
+  #told: unknown = null
 
   constructor(parts: StreamReaderParts) {
     this.#parts = parts
@@ -48,7 +50,7 @@ export class StreamReader {
     const { clock, leaseMs, random } = this.#parts
     const { signal } = this.#stopping
     while (!signal.aborted) {
-      const pauseMs = await this.#look().catch((error: unknown) => this.#outage.failed(error))
+      const pauseMs = await this.#look().catch((error: unknown) => this.#failed(error))
       if (pauseMs === null) return
       if (!signal.aborted) {
         await clock.sleep(pauseMs ?? jittered(leaseMs / LOOKS_PER_LEASE, JITTER, random), signal)
@@ -74,7 +76,16 @@ export class StreamReader {
     return 0
   }
 
+  /** Of an outage the first failure is told, and each remedy that comes out later. */
+  #failed(error: unknown): number {
+    const pauseMs = this.#outage.failed(error)
+    const isRemedy = property(error, 'code') === 'STREAM_UNAVAILABLE'
+    if (isRemedy && property(error, 'message') !== property(this.#told, 'message')) this.#tell(error)
+    return pauseMs
+  }
+
   #tell(error: unknown): void {
+    this.#told = error
     const { observer, subscription } = this.#parts
     observer({ kind: 'error', during: 'log stream', error, subscription: subscription.name })
   }

@@ -23,6 +23,7 @@ test("D7 the defaults are the seeds'", () => {
     meanRetries: 1,
     eventsPerSecond: 1_000,
     workerMissingMs: 60_000,
+    streamGapMs: 600_000,
   })
   expect(rest).toEqual({
     language: 'en',

@@ -53,6 +53,23 @@ describe("the seeds' defaults", () => {
     expect(keysOf(seen(above))).toEqual([key])
   })
 
+  test('a log that has lost something is told of while the table serves, and for ten minutes after', () => {
+    const log = (gapSeconds: number | null) => ({
+      log: { silentSeconds: 0, gap: 'slot-missing', gapSeconds },
+    })
+    expect(keysOf(seen(log(null)))).toEqual([])
+    expect(keysOf(seen(log(0)))).toEqual(['streamGap:mailer'])
+    expect(keysOf(seen(log(600)))).toEqual(['streamGap:mailer'])
+    expect(keysOf(seen(log(600.1)))).toEqual([])
+  })
+
+  test('a log that nobody reads is told of, whether anything waits there or not', () => {
+    const log = { silentSeconds: 61, gap: null, gapSeconds: null }
+    expect(keysOf(seen({ workers: 0, log }))).toEqual(['workerMissing:mailer'])
+    expect(keysOf(seen({ workers: 1, log }))).toEqual([])
+    expect(keysOf(seen({ workers: 0, log: { ...log, silentSeconds: 59 } }))).toEqual([])
+  })
+
   test('a subscription that nobody serves is told of once something has waited', () => {
     expect(keysOf(seen({ workers: 0 }))).toEqual([])
     expect(keysOf(seen({ workers: 0, oldestPendingSeconds: 61 }))).toEqual([

@@ -52,6 +52,7 @@ export function figuresOf(changes: Partial<SubscriptionFigures> = {}): Subscript
     oldestPendingSeconds: null,
     dead: 0,
     meanRetries: null,
+    log: null,
     workers: 1,
     ...changes,
   }

@@ -91,6 +91,7 @@ describe.each(['en', 'ko'] as const)('in %s', (language) => {
       'meanRetries',
       'eventRate',
       'workerMissing',
+      'streamGap',
     ] as const
     for (const rule of rules) {
       const subscription =

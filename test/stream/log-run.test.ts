@@ -5,6 +5,8 @@ import { systemClock } from '../../src/runtime/clock.ts'
 import { SoloGate } from '../../src/runtime/gate.ts'
 import type { LoggedEvent, ParkedEvent, StreamGate, StreamLease } from '../../src/store/stream-store.ts'
 import { LogRun } from '../../src/stream/log-run.ts'
+import { LogWindow } from '../../src/stream/log-window.ts'
+import { type LogPlace, mergePlaces } from '../../src/stream/progress-recorder.ts'
 import { comes } from '../support/patience.ts'
 
 const OPEN_GATE: StreamGate = { held: true, paused: false, openKeys: new Set(), settled: new Set() }
@@ -78,6 +80,7 @@ function runOf(scene: Scene) {
     decide: (_, outcome): Settlement =>
       outcome.kind === 'failed' ? { kind: 'retry', delayMs: 10, failure: outcome.failure } : { kind: 'done' },
     isGood: scene.isGood ?? (() => true),
+    mergePlaces: (_, later) => later,
     onPassed: (places) => passed.push(...places),
     onFailed: (error) => failures.push(error),
     gate: new SoloGate(),
@@ -193,4 +196,17 @@ test('no place is passed that comes after it was stopped: what came with it was 
   answer(OPEN_GATE)
   await run.empty()
   expect(passed).toEqual([1])
+})
+
+test('any number of commits that hold nothing for it, behind an event in hand, take no memory', () => {
+  const window = new LogWindow<LogPlace>(mergePlaces)
+  const entry = window.add(logged(1, 'a'), 'a')
+  window.mark({ lsn: 1n, snapshot: null })
+  window.mark({ lsn: 2n, snapshot: '5:5:' })
+  for (let lsn = 3n; lsn <= 1_000n; lsn += 1n) window.mark({ lsn, snapshot: null })
+  window.add(logged(2, 'b'), 'b')
+  window.mark({ lsn: 1_001n, snapshot: null })
+  window.end(entry)
+  // With the snapshot that travelled between them.
+  expect(window.passed()).toEqual([{ lsn: 1_000n, snapshot: '5:5:' }])
 })

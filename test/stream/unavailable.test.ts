@@ -69,6 +69,38 @@ describe.each(VERSIONS)('on PostgreSQL %i', (version) => {
     await pool.end()
   })
 
+  test.each([
+    { limit: 'max_wal_senders', settings: { max_wal_senders: '1' } },
+    { limit: 'max_replication_slots', settings: { max_replication_slots: '1' } },
+  ])(
+    'where $limit is used up that is told, and by which statement it is raised',
+    async ({ limit, settings }) => {
+      await using small = await startStreamServer(version, settings)
+      await using scene = await streamScene(small.url)
+      const first = scene.work('first')
+      await first.worker.start()
+      await first.saw('streaming')
+      const second = scene.work('second')
+      const refused = await second.worker.start().then(
+        () => null,
+        (error: unknown) => error,
+      )
+      const remedies = (): readonly unknown[] => [
+        refused,
+        ...second.told.map((told) => (told.kind === 'error' ? told.error : null)),
+      ]
+      await comes('the remedy', () =>
+        remedies().some(
+          (error) => error instanceof Error && error.message.includes(`alter system set ${limit} = `),
+        ),
+      )
+      // Meanwhile the table serves, where the worker could start at all.
+      await scene.place('a')
+      await first.handled(1)
+      if (refused === null) await second.handled(1)
+    },
+  )
+
   test('without its publication the statement that makes it is told', async () => {
     await using scene = await streamScene(server.url)
     const { rows } = await scene.pool.query(`select ${scene.schema}.outbox_publication() as name`)

@@ -6,10 +6,12 @@ import { type PgPool, rawQuery, withClient } from './client.ts'
 import { openDirect, openReplication } from './direct-client.ts'
 import type { QuotedSchema } from './identifiers.ts'
 import { openMissed } from './missed-events.ts'
+import { assertPublished, streamUnavailable } from './publication.ts'
 import { createSlot, dropSlot, freeSlot, type SlotBeginning, serverIdentity, slotFacts } from './slot.ts'
 
 const stateSql = (schema: QuotedSchema): string => `
-  select t.slot, t.lsn, t.server, t.pass_snapshot, ${schema}.outbox_publication()
+  select t.slot, t.lsn, t.server, t.pass_snapshot, ${schema}.outbox_publication(),
+         t.publication is not distinct from ${schema}.outbox_published_as(), t.gap
     from ${schema}.outbox_stream t where t.subscription_id = $1`
 
 interface StreamState {
@@ -18,10 +20,17 @@ interface StreamState {
   readonly server: string | null
   readonly passSnapshot: string | null
   readonly publication: string
+  /** Whether it is what the log began with. */
+  readonly isSamePublication: boolean
+  /** Why it was last found to have lost something. */
+  readonly gap: LogGap | null
 }
 
 const untrustedSql = (schema: QuotedSchema): string => `
-  update ${schema}.outbox_stream t set lsn = null, updated_at = clock_timestamp()
+  update ${schema}.outbox_stream t
+     set lsn = null, gap = case when t.lsn is null and t.gap is not null then t.gap else nullif($3, 'new') end,
+         gap_at = case when t.lsn is null and t.gap is not null then t.gap_at when $3 <> 'new' then clock_timestamp() end,
+         updated_at = clock_timestamp()
    where t.subscription_id = $1 and t.epoch = $2
   returning 1`
 
@@ -50,7 +59,7 @@ export class PostgresLogSession implements LogSession {
   readonly #lease: StreamLease
   #client: ReplicationClient | null = null
   #open: OpenLog | null = null
-  #beginning: SlotBeginning | null = null
+  #beginning: (SlotBeginning & { readonly publication: string }) | null = null
 
   /** `appPool` is the pool whose settings the log's own connection has. */
   constructor(pool: PgPool, appPool: PgPool, schema: QuotedSchema, clock: Clock, lease: StreamLease) {
@@ -62,14 +71,16 @@ export class PostgresLogSession implements LogSession {
   }
 
   async gap(): Promise<LogGap | null> {
-    const { slot, lsn, server } = await this.#state()
-    if (lsn === null) return server === null ? 'new' : 'slot-missing'
+    const { slot, lsn, server, isSamePublication, gap } = await this.#state()
+    // The last reader gave it up, or could not begin another.
+    if (lsn === null) return gap ?? (server === null ? 'new' : 'slot-missing')
     const found = await withClient(this.#pool, (client) => slotFacts(client, slot))
     if (found === null) return 'slot-missing'
     if (!found.isOurs) return 'slot-replaced'
     if (found.isLost || found.confirmed === null) return 'slot-invalidated'
     if ((await serverIdentity(await this.#connected())) !== server) return 'server-changed'
-    return found.confirmed > lsn ? 'slot-advanced' : null
+    if (found.confirmed > lsn) return 'slot-advanced'
+    return isSamePublication ? null : 'publication-changed'
   }
 
   async missed(): Promise<MissedEvents> {
@@ -79,13 +90,16 @@ export class PostgresLogSession implements LogSession {
     const upTo = passSnapshot ?? (await this.#beginPass(beginning?.snapshot ?? null))
     const isAtLog = beginning !== null && upTo === beginning.snapshot
     if (isAtLog) await this.#readable(upTo)
-    const log = isAtLog ? { lsn: lsnText(beginning.lsn), server: beginning.server } : null
+    const log = isAtLog ? { ...beginning, lsn: lsnText(beginning.lsn) } : null
     return openMissed(await openDirect(this.#appPool), this.#schema, this.#lease, { snapshot: upTo, log })
   }
 
   async beginLog(): Promise<void> {
     const { slot } = await this.#state()
-    this.#beginning = await createSlot(await this.#connected(), slot)
+    await withClient(this.#pool, (client) => assertPublished(client, this.#schema))
+    const beginning = await createSlot(await this.#connected(), this.#schema, slot)
+    if (beginning.publication === null) throw streamUnavailable('its publication was taken away meanwhile')
+    this.#beginning = { ...beginning, publication: beginning.publication }
   }
 
   async read(listener: LogListener): Promise<OpenLog> {
@@ -97,13 +111,14 @@ export class PostgresLogSession implements LogSession {
     return this.#open
   }
 
-  async dropLog(): Promise<void> {
+  async dropLog(why: LogGap): Promise<void> {
     await this.#closeLog()
     const { slot } = await this.#state()
     await withClient(this.#pool, async (client) => {
       const rows = await rawQuery(client, untrustedSql(this.#schema), [
         this.#lease.subscriptionId,
         this.#lease.epoch,
+        why,
       ])
       if (rows.length === 0) throw new CommitpostError('LEASE_LOST', 'The log is read by another worker now.')
       await dropSlot(client, slot)
@@ -139,13 +154,15 @@ export class PostgresLogSession implements LogSession {
     const [row] = await withClient(this.#pool, (client) =>
       rawQuery(client, stateSql(this.#schema), [this.#lease.subscriptionId]),
     )
-    const [slot, lsn = null, server = null, passSnapshot = null, publication] = row ?? []
+    const [slot, lsn = null, server = null, passSnapshot = null, publication, isSame, gap = null] = row ?? []
     return {
       slot: slot as string,
       lsn: lsn === null ? null : lsnOf(lsn),
       server,
       passSnapshot,
       publication: publication as string,
+      isSamePublication: isSame === 't',
+      gap: gap as LogGap | null,
     }
   }
 

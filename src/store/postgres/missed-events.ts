@@ -8,7 +8,7 @@ import { type QuotedSchema, quoteLiteral } from './identifiers.ts'
 export interface MissedUpTo {
   readonly snapshot: string
   /** Where the log begins, if that is where they end; null where they end at some moment. */
-  readonly log: { readonly lsn: string; readonly server: string } | null
+  readonly log: { readonly lsn: string; readonly server: string; readonly publication: string } | null
 }
 
 // Once for the whole stretch, and kept by the server in position order: no snapshot is held open meanwhile, and no page
@@ -44,7 +44,7 @@ const reachedSql = (schema: QuotedSchema): string => `
 const finishedSql = (schema: QuotedSchema): string => `
   update ${schema}.outbox_stream t
      set snapshot = t.pass_snapshot, pass_snapshot = null, pass_to = null, start_at = null, crashes = 0,
-         lsn = $4::text::pg_lsn, server = coalesce($5, t.server), updated_at = clock_timestamp()
+         lsn = $4::text::pg_lsn, server = coalesce($5, t.server), publication = $6::text, updated_at = clock_timestamp()
    where t.subscription_id = $1 and t.epoch = $2 and t.generation = $3 and t.pass_snapshot is not null
   returning 1`
 
@@ -68,7 +68,12 @@ export async function openMissed(
       return (await rawQuery(client, pageSql(schema), [ids.map(([id]) => id)])).map(toLogged)
     },
     reached: (position) => write(reachedSql(schema), [position]),
-    finished: () => write(finishedSql(schema), [upTo.log?.lsn ?? null, upTo.log?.server ?? null]),
+    finished: () =>
+      write(finishedSql(schema), [
+        upTo.log?.lsn ?? null,
+        upTo.log?.server ?? null,
+        upTo.log?.publication ?? null,
+      ]),
     reachesLog: upTo.log !== null,
     [Symbol.asyncDispose]: () => client.end(),
   }

@@ -26,8 +26,11 @@ const figuresSql = (schema: QuotedSchema): string => `
          extract(epoch from clock_timestamp() - least(w.oldest, u.oldest))::float8,
          least(coalesce(l.open, 0), $1::int),
          case when t.n >= $3::int then t.mean end,
-         k.alive
+         k.alive,
+         extract(epoch from clock_timestamp() - g.updated_at)::float8, g.gap,
+         case when g.lsn is null and g.gap is not null then 0 else extract(epoch from clock_timestamp() - g.gap_at)::float8 end
     from ${schema}.outbox_subscription s
+    left join ${schema}.outbox_stream g on g.subscription_id = s.id
     left join letters l on l.subscription_id = s.id
     left join tried t on t.subscription_id = s.id
 ${waitingSql(schema)}
@@ -104,5 +107,9 @@ function toFigures(row: RawRow): SubscriptionFigures {
     dead: Number(row[6]),
     meanRetries: seconds(row[7]),
     workers: Number(row[8]),
+    log:
+      (row[9] ?? null) === null
+        ? null
+        : { silentSeconds: seconds(row[9]) ?? 0, gap: row[10] ?? null, gapSeconds: seconds(row[11]) },
   }
 }

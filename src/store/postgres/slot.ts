@@ -1,6 +1,9 @@
 import { CommitpostError } from '../../runtime/errors.ts'
 import { lsnOf, type ReplicationClient } from '../../stream/postgres/replication.ts'
 import { type PgClient, rawQuery } from './client.ts'
+import { driverErrorOf } from './driver-error.ts'
+import type { QuotedSchema } from './identifiers.ts'
+import { streamUnavailable } from './publication.ts'
 
 /** What the server says of a slot. */
 export interface SlotFacts {
@@ -59,13 +62,21 @@ export interface SlotBeginning {
   readonly snapshot: string
   readonly lsn: bigint
   readonly server: string
+  /** What makes events appear in the log, as the snapshot shows it; null where not all of them do. */
+  readonly publication: string | null
 }
 
+/** The SQLSTATE of a limit of the server's configuration. */
+const NO_FREE_SLOT = '53400'
 const WITH_OPTIONS = 150_000
 const WITH_FAILOVER = 170_000
 
 /** Makes a slot. Takes as long as the longest transaction that is under way on the whole server. */
-export async function createSlot(client: ReplicationClient, slot: string): Promise<SlotBeginning> {
+export async function createSlot(
+  client: ReplicationClient,
+  schema: QuotedSchema,
+  slot: string,
+): Promise<SlotBeginning> {
   const server = await serverIdentity(client)
   const version = Number((await client.query('show server_version_num')).rows[0]?.['server_version_num'])
   await client.query('begin isolation level repeatable read read only')
@@ -73,17 +84,29 @@ export async function createSlot(client: ReplicationClient, slot: string): Promi
     const { rows } = await client.query(
       `CREATE_REPLICATION_SLOT "${slot}" LOGICAL pgoutput ${slotOptions(version)}`,
     )
-    const snapshot = await client.query('select pg_current_snapshot()::text as snapshot')
+    const seen = await client.query(
+      `select pg_current_snapshot()::text as snapshot, ${schema}.outbox_published_as() as publication`,
+    )
     await client.query('commit')
     return {
-      snapshot: String(snapshot.rows[0]?.['snapshot']),
+      snapshot: String(seen.rows[0]?.['snapshot']),
+      publication: (seen.rows[0]?.['publication'] ?? null) as string | null,
       lsn: lsnOf(String(rows[0]?.['consistent_point'])),
       server,
     }
   } catch (error) {
     await client.query('rollback').catch(() => undefined)
-    throw error
+    throw driverErrorOf(error)?.code === NO_FREE_SLOT ? noFreeSlot(error) : error
   }
+}
+
+function noFreeSlot(cause: unknown): CommitpostError {
+  return streamUnavailable(
+    'all replication slots of the server are in use. Remove those that nobody reads (select slot_name from ' +
+      'pg_replication_slots where not active), or set it higher and restart the server: ' +
+      'alter system set max_replication_slots = 20',
+    cause,
+  )
 }
 
 /** A slot with `failover` is kept on standbys too, from PostgreSQL 17 on. */

@@ -51,18 +51,28 @@ export async function takeStream(
 }
 
 // The snapshot is taken before the message is written: whatever it shows as ended stands before the message in the log.
-// The commit of this very statement sees to it that the message is flushed.
+// The commit of this very statement sees to it that the message is flushed. Where that snapshot shows another publication
+// than the log began with, none travels: what it shows as ended may not be in the log.
 const beatSql = (schema: QuotedSchema): string => `
-  with beaten as (
+  with seen as materialized (
+    select t.lsn is null or t.publication is not distinct from ${schema}.outbox_published_as() as published
+      from ${schema}.outbox_stream t where t.subscription_id = $1
+  ),
+  beaten as (
     update ${schema}.outbox_stream t
        set until = clock_timestamp() + $3 * interval '1 millisecond', updated_at = clock_timestamp()
      where t.subscription_id = $1 and t.epoch = $2 and t.generation = $4
-    returning t.slot, pg_logical_emit_message(false, ${markPrefix('t.slot')}, pg_current_snapshot()::text)
+    returning t.slot
+  ),
+  told as materialized (
+    select pg_logical_emit_message(false, ${markPrefix('b.slot')}, pg_current_snapshot()::text)
+      from beaten b cross join seen n where n.published
   )
   select s.state <> 'retired', s.paused_at is not null,
          coalesce((select pg_wal_lsn_diff(pg_current_wal_lsn(), r.restart_lsn)
-                     from pg_replication_slots r where r.slot_name = b.slot), 0)
-    from beaten b join ${schema}.outbox_subscription s on s.id = $1`
+                     from pg_replication_slots r where r.slot_name = b.slot), 0),
+         n.published, (select count(*) from told)
+    from beaten b cross join seen n join ${schema}.outbox_subscription s on s.id = $1`
 
 /** Under which messages of the log carry snapshots for the reader of a slot. */
 export function markPrefix(slot: string): string {
@@ -77,8 +87,13 @@ export async function beatStream(
   leaseMs: number,
 ): Promise<StreamBeat> {
   const [row] = await rawQuery(client, beatSql(schema), [subscriptionId, epoch, leaseMs, generation])
-  if (row === undefined) return { held: false, paused: false, retainedBytes: 0 }
-  return { held: row[0] === 't', paused: row[1] === 't', retainedBytes: Number(row[2]) }
+  if (row === undefined) return { held: false, paused: false, retainedBytes: 0, published: true }
+  return {
+    held: row[0] === 't',
+    paused: row[1] === 't',
+    retainedBytes: Number(row[2]),
+    published: row[3] === 't',
+  }
 }
 
 // The generation is compared in the row that is locked: one that waited for a widening sees it.

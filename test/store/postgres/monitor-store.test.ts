@@ -178,6 +178,7 @@ describe('the figures', () => {
         dead: 1,
         meanRetries: (3 + 3 + 3 + 0) / 4,
         workers: 1,
+        log: null,
       },
       expect.objectContaining({
         name: 'idle',

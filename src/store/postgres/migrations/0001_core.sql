@@ -114,6 +114,11 @@ create table {schema}.outbox_stream (
   lsn             pg_lsn,
   -- The server and its timeline that this place is of. Null before the first time.
   server          text,
+  -- What made the events of that log appear in it, as outbox_published_as() names it. Another is another log.
+  publication     text,
+  -- Why and when the log was last found to have lost something. While there is none, the reason why.
+  gap             text,
+  gap_at          timestamptz,
   -- No event beyond this position has a delivery that was made for want of another way.
   parked_to       bigint      not null default 0,
   -- How many readers in a row vanished before they came further than where they began.
@@ -126,7 +131,8 @@ create table {schema}.outbox_stream (
   created_at      timestamptz not null default clock_timestamp(),
   updated_at      timestamptz not null default clock_timestamp(),
   check (pass_to is null or pass_snapshot is not null),
-  check (lsn is null or server is not null)
+  check (lsn is null or server is not null),
+  check ((gap is null) = (gap_at is null))
 ) with (fillfactor = 50);
 
 -- The id of the transaction that last changed a subscription. A sequence because it must not roll back and must be

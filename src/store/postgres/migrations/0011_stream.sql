@@ -7,15 +7,37 @@ create function {schema}.outbox_publication() returns text
     select 'commitpost_' || substr(md5({schema:literal}), 1, 12)
   $commitpost$;
 
--- By its number and not by its name: whoever makes another table of it says so.
+-- The publication as it is, by its rows in the catalogue: whatever changes it changes this, also if it is put back as it
+-- was. Null where it is missing or keeps inserted events out of the log, which the server does without an error.
+create function {schema}.outbox_published_as() returns text
+  language sql stable set search_path = pg_catalog, pg_temp
+  as $commitpost$
+    select concat_ws('.', p.oid, p.xmin, r.oid, r.xmin)
+      from pg_publication p
+      join pg_publication_rel r on r.prpubid = p.oid and r.prrelid = to_regclass({schema:literal} || '.outbox_event')
+     where p.pubname = {schema}.outbox_publication() and p.pubinsert and p.pubviaroot
+       -- A filter of rows or a choice of columns, from PostgreSQL 15 on.
+       and to_jsonb(r) ->> 'prqual' is null and to_jsonb(r) ->> 'prattrs' is null
+  $commitpost$;
+
+-- By its number and not by its name: whoever makes another table of it says so, and has it locked, so that no event is
+-- missing from the log between: to those who read it, it is the same publication.
 create function {schema}.outbox_put_in_publication() returns void
   language plpgsql set search_path = pg_catalog, pg_temp
   as $commitpost$
+declare
+  before text[] := array(select concat_ws('.', p.oid, p.xmin, r.oid, r.xmin)
+                           from pg_publication p join pg_publication_rel r on r.prpubid = p.oid
+                          where p.pubname = {schema}.outbox_publication());
+  after text;
 begin
   perform 1 from pg_publication p where p.pubname = {schema}.outbox_publication();
-  if found then
-    execute format('alter publication %I set table %s.outbox_event', {schema}.outbox_publication(), {schema:literal});
+  if not found then
+    return;
   end if;
+  execute format('alter publication %I set table %s.outbox_event', {schema}.outbox_publication(), {schema:literal});
+  after := {schema}.outbox_published_as();
+  update {schema}.outbox_stream t set publication = after where t.publication = any (before);
 end
   $commitpost$;
 
@@ -37,4 +59,5 @@ end
 $commitpost$;
 
 -- As in 0002: functions are open to everybody unless that is taken back.
-revoke all on function {schema}.outbox_publication(), {schema}.outbox_put_in_publication() from public;
+revoke all on function
+  {schema}.outbox_publication(), {schema}.outbox_published_as(), {schema}.outbox_put_in_publication() from public;

@@ -100,7 +100,7 @@ revoke all on function
   {schema}.outbox_move_to_rest(text, text, anyarray, integer), {schema}.outbox_exchange_rest(text, integer),
   {schema}.outbox_drop_period({schema}.outbox_period_survey),
   {schema}.outbox_drop_next_period({schema}.outbox_retention_run),
-  {schema}.outbox_publication(), {schema}.outbox_put_in_publication()
+  {schema}.outbox_publication(), {schema}.outbox_published_as(), {schema}.outbox_put_in_publication()
   from public, {publisher}, {worker}, {operator}, {viewer};
 
 revoke all on procedure
@@ -145,7 +145,7 @@ grant insert (subscription_id, lane), update (owner, until, epoch) on {schema}.o
 grant insert, update, delete on {schema}.outbox_worker, {schema}.outbox_lease to {worker};
 -- Beside these, the log itself asks for a login with REPLICATION, which only a superuser gives.
 grant select, insert, update on {schema}.outbox_stream to {worker};
-grant execute on function {schema}.outbox_publication() to {worker};
+grant execute on function {schema}.outbox_publication(), {schema}.outbox_published_as() to {worker};
 grant insert (subscription, subscription_id, lane, position, event_id, stream, event_type, schema_version,
               aggregate_type, aggregate_id, ordering_key, payload, headers, occurred_at, error_code, error_message,
               attempt_history, retry_count)
