@@ -246,8 +246,11 @@ describe('what follows a commit on its client', () => {
     const answered = new Promise<void>((resolve) => {
       answer = resolve
     })
-    const result = await inTransactionThen(pool, async () => 42, {}, (client) =>
-      Promise.all([telling(client), answered]),
+    const result = await inTransactionThen(
+      pool,
+      async () => 42,
+      {},
+      (client) => Promise.all([telling(client), answered]),
     )
     expect(result).toBe(42)
     expect(log).toEqual(['listen', 'BEGIN', 'COMMIT', NOTIFY])
