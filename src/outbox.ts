@@ -15,7 +15,7 @@ import type { EventBus } from './publish/event-bus.ts'
 import {
   type ClientOf,
   type InTransactionOptions,
-  inTransaction,
+  inTransactionThen,
   type TransactionPool,
 } from './publish/in-transaction.ts'
 import { createObservedBus } from './publish/observed-bus.ts'
@@ -47,7 +47,7 @@ import { composeWorker, type OutboxParts } from './worker/compose-worker.ts'
 import type { Relay, Subscription } from './worker/subscription.ts'
 import type { SubscriptionOptions } from './worker/subscription-options.ts'
 import { subscriptionProblems } from './worker/subscription-problems.ts'
-import { wakingAfterCommit } from './worker/wake-after-commit.ts'
+import { wakeOnCommit } from './worker/wake-after-commit.ts'
 import { WakeBell } from './worker/wake-bell.ts'
 import type { Worker } from './worker/worker.ts'
 import { monitorAlone } from './worker/worker-alerts.ts'
@@ -172,6 +172,7 @@ export function createOutbox<C extends Catalogue, Tx>(options: OutboxOptions<C, 
   const parts = resolveOutboxOptions(options)
   const { store, events, clock } = parts
   const bell = new WakeBell(options.notify === false ? null : () => store.notifyWorkers(), clock)
+  const onCommitted = wakeOnCommit(bell, store)
   const bus = createObservedBus<C, Tx>({ ...options, catalogue: events, store })
   const setPaused = async (name: string, isPaused: boolean, act: OperatorAct): Promise<void> => {
     refuseProblems(isPaused ? 'pause' : 'resume', [...nameProblems(name), ...actProblems(act)])
@@ -181,7 +182,7 @@ export function createOutbox<C extends Catalogue, Tx>(options: OutboxOptions<C, 
     ...bus,
     events,
     ...careOf(parts, options.maxPayloadBytes),
-    inTransaction: (pool, work, given = {}) => inTransaction(pool, work, wakingAfterCommit(given, bell)),
+    inTransaction: (pool, work, given = {}) => inTransactionThen(pool, work, given, onCommitted),
     wake: () => bell.ring(),
     subscription: (name, given) => {
       refuseProblems(`subscription ${shown(name)}`, subscriptionProblems(events, name, given))

@@ -74,9 +74,26 @@ export async function inTransaction<Pool extends TransactionPool, Result>(
   work: (tx: ClientOf<Pool>) => Promise<Result>,
   options: InTransactionOptions = {},
 ): Promise<Result> {
+  return inTransactionThen(pool, work, options, () => null)
+}
+
+/**
+ * Has the client as soon as its transaction is committed. What it begins there is not waited for, but the client goes back
+ * to the pool only after it; null where it begins nothing. It must not throw.
+ */
+export type OnCommitted = (client: PooledTransaction) => Promise<unknown> | null
+
+/** Does what `inTransaction` does, and something more on the same client after the commit, whatever becomes of that. */
+export async function inTransactionThen<Pool extends TransactionPool, Result>(
+  pool: Pool,
+  work: (tx: ClientOf<Pool>) => Promise<Result>,
+  options: InTransactionOptions,
+  onCommitted: OnCommitted,
+): Promise<Result> {
   const resolved = resolveOptions(pool, work, options)
   // The type of the pool says what its connect gives; TypeScript cannot follow that through the overloads.
-  const result = await runUntilCommitted(pool, work as (tx: PooledTransaction) => Promise<Result>, resolved)
+  const onAny = work as (tx: PooledTransaction) => Promise<Result>
+  const result = await runUntilCommitted(pool, onAny, { ...resolved, onCommitted })
   await runAfterCommit(options.afterCommit)
   return result
 }
@@ -84,11 +101,11 @@ export async function inTransaction<Pool extends TransactionPool, Result>(
 async function runUntilCommitted<Result>(
   pool: TransactionPool,
   work: (tx: PooledTransaction) => Promise<Result>,
-  { begin, retries, clock, random }: ResolvedOptions,
+  { begin, retries, clock, random, onCommitted }: ResolvedOptions & { readonly onCommitted: OnCommitted },
 ): Promise<Result> {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await runOnce(pool, begin, work)
+      return await runOnce(pool, begin, work, onCommitted)
     } catch (error) {
       if (attempt > retries || !isTransient(error)) throw error
       // Full jitter: those who collided must not come back together.
@@ -140,25 +157,41 @@ async function runOnce<Result>(
   pool: TransactionPool,
   begin: string,
   work: (tx: PooledTransaction) => Promise<Result>,
+  onCommitted: OnCommitted,
 ): Promise<Result> {
   const client = await pool.connect()
   // A checked-out pg client whose connection breaks emits 'error', which ends the process if nobody listens. The
   // statement under way, or the next one, fails with the same news.
   const ignore = (): void => undefined
   client.on?.('error', ignore)
-  let broken: Error | undefined
-  try {
-    await client.query(begin)
-    const result = await work(client)
-    await commit(client)
-    return result
-  } catch (error) {
-    broken = await rolledBack(client, error)
-    throw error
-  } finally {
+  const release = (broken?: Error): void => {
     client.removeListener?.('error', ignore)
     client.release(broken)
   }
+  const result = await committed(client, begin, work).catch(async (error: unknown) => {
+    release(await rolledBack(client, error))
+    throw error
+  })
+  const begun = onCommitted(client)
+  if (begun === null) release()
+  // The transaction is committed: what fails now is nobody's news, but a broken connection must not be handed out again.
+  else
+    void begun.then(
+      () => release(),
+      (error: unknown) => release(isAnswer(error) ? undefined : asError(error)),
+    )
+  return result
+}
+
+async function committed<Result>(
+  client: PooledTransaction,
+  begin: string,
+  work: (tx: PooledTransaction) => Promise<Result>,
+): Promise<Result> {
+  await client.query(begin)
+  const result = await work(client)
+  await commit(client)
+  return result
 }
 
 async function commit(client: PooledTransaction): Promise<void> {
@@ -182,8 +215,12 @@ async function rolledBack(client: PooledTransaction, error: unknown): Promise<Er
     return undefined
   } catch (rollbackError) {
     // The caller gets the first error; this one only says that the connection is gone.
-    return rollbackError instanceof Error ? rollbackError : new Error(String(rollbackError))
+    return asError(rollbackError)
   }
+}
+
+function asError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error))
 }
 
 async function runAfterCommit(afterCommit: (() => void | Promise<void>) | undefined): Promise<void> {

@@ -11,6 +11,7 @@ import type { PolicyStore, RedriveStore } from './redrive-store.ts'
 import type { RetentionStore } from './retention-store.ts'
 import type { StreamStore } from './stream-store.ts'
 import type { RetireReport, RetireRequest, SubscriptionStore } from './subscription-store.ts'
+import type { Transaction } from './transaction.ts'
 
 /** What a worker uses: connections of its own, so that handlers cannot starve its heartbeat. */
 export interface WorkerStore extends QueueStore, LaneStore, SubscriptionStore, PolicyStore {
@@ -54,8 +55,11 @@ export interface OutboxStore<Tx>
   openMonitor(): MonitorStore
   /** What cold exports are made with. Nothing is to be closed. */
   openExports(): ExportStore
-  /** Tells workers of other processes that there may be work. Outside any business transaction. */
-  notifyWorkers(): Promise<void>
+  /**
+   * Tells workers of other processes that there may be work. Outside any business transaction: `client`, where one is
+   * given to be told through, has none open.
+   */
+  notifyWorkers(client?: Transaction): Promise<void>
   /** Stops or resumes claims of a subscription, for every worker at once. */
   setPaused: SubscriptionStore['setPaused']
   /**

@@ -39,16 +39,20 @@ export class WakeBell {
     }
   }
 
-  /** Any number of calls is as good as one. Never throws. */
-  ring(): void {
+  /**
+   * Any number of calls is as good as one. Never throws. `notifyHere` is called, before this returns, in place of the
+   * bell's own way if others are to be told at once.
+   */
+  ring(notifyHere?: () => Promise<void>): void {
     for (const wakeable of this.#wakeables) wakeable.wake()
     this.#untold += 1
-    if (this.#notify !== null && !this.#notifying) void this.#notifyOthers(this.#notify)
+    if (this.#notify !== null && !this.#notifying)
+      void this.#notifyOthers(notifyHere ?? this.#notify, this.#notify)
   }
 
-  async #notifyOthers(notify: () => Promise<void>): Promise<void> {
+  async #notifyOthers(first: () => Promise<void>, later: () => Promise<void>): Promise<void> {
     this.#notifying = true
-    while (this.#untold > 0) {
+    for (let notify = first; this.#untold > 0; notify = later) {
       const isCrowded = this.#untold >= CROWD
       this.#untold = 0
       await notify().catch(() => {})

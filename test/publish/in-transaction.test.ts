@@ -2,12 +2,14 @@ import type { Pool, PoolClient } from 'pg'
 import { describe, expect, expectTypeOf, test } from 'vitest'
 import {
   inTransaction,
+  inTransactionThen,
   type PooledTransaction,
   type TransactionPool,
 } from '../../src/publish/in-transaction.ts'
 import type { Clock } from '../../src/runtime/clock.ts'
 import { InvalidOptionsError, UnknownOutcomeError } from '../../src/runtime/errors.ts'
 import type { QueryResult, Transaction } from '../../src/store/transaction.ts'
+import { turn } from '../queue/fakes.ts'
 
 type Answer = QueryResult | Error
 
@@ -232,4 +234,45 @@ test('pg fits as it is, and its own types come through', () => {
       return rows[0]?.id ?? 0
     })
   expect(typed).toBeTypeOf('function')
+})
+
+describe('what follows a commit on its client', () => {
+  const NOTIFY = 'notify somebody'
+  const telling = (client: PooledTransaction): Promise<unknown> => client.query(NOTIFY)
+
+  test('is sent at once and not waited for, but the client goes back only after it', async () => {
+    const { pool, log } = setup()
+    let answer: () => void = () => undefined
+    const answered = new Promise<void>((resolve) => {
+      answer = resolve
+    })
+    const result = await inTransactionThen(
+      pool,
+      async () => 42,
+      {},
+      (client) => Promise.all([telling(client), answered]),
+    )
+    expect(result).toBe(42)
+    expect(log).toEqual(['listen', 'BEGIN', 'COMMIT', NOTIFY])
+    answer()
+    await turn()
+    expect(log.slice(4)).toEqual(['unlisten', 'release'])
+  })
+
+  test.each([
+    ['keeps its connection where the server refused it', withCode('54000', 'queue is full'), 'release'],
+    ['loses its connection where that broke', withCode('ECONNRESET'), 'destroy'],
+  ])('never makes the transaction look failed, and %s', async (_what, error, end) => {
+    const { pool, log } = setup({ [NOTIFY]: error })
+    expect(await inTransactionThen(pool, async () => 42, {}, telling)).toBe(42)
+    await turn()
+    expect(log.slice(2)).toEqual(['COMMIT', NOTIFY, 'unlisten', end])
+  })
+
+  test('is not begun where nothing was committed', async () => {
+    const { pool, log } = setup({ COMMIT: withCode('23503') })
+    await expect(inTransactionThen(pool, async () => 42, {}, telling)).rejects.toThrow('23503')
+    expect(log).not.toContain(NOTIFY)
+    expect(log.at(-1)).toBe('release')
+  })
 })

@@ -39,6 +39,31 @@ describe('a bell that tells other processes', () => {
     },
   )
 
+  test('tells by the way at hand where it may do so at once, and by its own way otherwise', async () => {
+    const { clock, bell, toldAtMs } = setup()
+    let here = 0
+    const notifyHere = async (): Promise<void> => {
+      here += 1
+    }
+    bell.ring(notifyHere)
+    expect(here).toBe(1)
+    bell.ring(notifyHere) // the first is still on its way
+    await turn()
+    await clock.advance(1)
+    expect(here).toBe(1)
+    expect(toldAtMs).toEqual([0])
+    bell.ring(notifyHere)
+    expect(here).toBe(2)
+  })
+
+  test('goes on with its own way where the one at hand fails', async () => {
+    const { bell, toldAtMs } = setup()
+    bell.ring(() => Promise.reject(new Error('gone')))
+    bell.ring()
+    await turn()
+    expect(toldAtMs).toEqual([0])
+  })
+
   test('tells of the last commit of many', async () => {
     const { clock, bell, toldAtMs } = setup()
     for (let ms = 0; ms < 100; ms += 1) {

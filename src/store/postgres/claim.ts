@@ -6,6 +6,7 @@ import { keptQuery, type PgPool, rawQuery, withClient } from './client.ts'
 import { MARKS, packedDelivery, toDeliveries } from './event-row.ts'
 import { FRESH_POSITION } from './fresh-position.ts'
 import type { QuotedSchema } from './identifiers.ts'
+import { keptText } from './kept-text.ts'
 import { newLeaseToken, recordLease } from './lease-sql.ts'
 import { dueFrom, ERA, type LowWaterBound } from './low-water.ts'
 
@@ -80,6 +81,8 @@ const claimSql = (schema: QuotedSchema, around: string): string => `${lookedAt(s
    where ${TAKEN}
   returning ${packedDelivery(schema, `'${MARKS.none}'`)}`
 
+const plainClaimSql = keptText((schema) => claimSql(schema, ''))
+
 /**
  * Takes fresh deliveries and due retries of an unordered subscription, in position order, under one lease token. Those at
  * the positions `around` are left alone.
@@ -96,7 +99,7 @@ export async function claim(
     const values = valuesOf(request, bound, duePlaces, mayFlushLater(client))
     const found =
       around.length === 0
-        ? await keptQuery(client, 'claim', claimSql(schema, ''), values)
+        ? await keptQuery(client, 'claim', plainClaimSql(schema), values)
         : await rawQuery(client, claimSql(schema, AROUND), [...values, around])
     if (found.length > 0) claimedOn(client)
     return found

@@ -70,7 +70,7 @@ import { subscriptionStatuses } from './subscription-statuses.ts'
 import { traceEvent } from './trace-event.ts'
 import { verify } from './verify.ts'
 import { verifyChains } from './verify-chains.ts'
-import { notify } from './wake-channel.ts'
+import { notify, notifyOn } from './wake-channel.ts'
 import { PostgresWorkerStore } from './worker-store.ts'
 
 /** How Commitpost reaches PostgreSQL. */
@@ -258,8 +258,8 @@ class PostgresStore implements OutboxStore<Transaction> {
     return this.#ask('audit', () => verifyChains(this.#pool, this.#schema))
   }
 
-  notifyWorkers(): Promise<void> {
-    return notify(this.#pool, this.#schema)
+  notifyWorkers(client?: Transaction): Promise<void> {
+    return client === undefined ? notify(this.#pool, this.#schema) : notifyOn(client, this.#schema)
   }
 
   openWorker(): WorkerStore {

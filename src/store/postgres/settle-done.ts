@@ -1,6 +1,7 @@
 import { sqlState } from '../../runtime/sql-state.ts'
 import { keptQuery, type PgClient, type RawRow, rawQuery } from './client.ts'
 import type { QuotedSchema } from './identifiers.ts'
+import { keptText } from './kept-text.ts'
 import { tryLock } from './lane-sql.ts'
 
 /** How long the results of a claim wait for a row that somebody else has locked: long enough for a heartbeat. */
@@ -16,7 +17,8 @@ const done = `status = 'DONE', processed_at = (select clock_timestamp()), update
 
 // The time-out is set by the statement itself, for its own transaction: it costs no round trip and leaves nothing in a
 // session that may be somebody else's next. Which were written is told only where not all of them were.
-const settleDoneSql = (schema: QuotedSchema): string => `
+const settleDoneSql = keptText(
+  (schema) => `
   with changed as (
     update ${schema}.outbox_delivery d
        set ${done}
@@ -31,7 +33,8 @@ const settleDoneSql = (schema: QuotedSchema): string => `
   )
   select count from written
   union all
-  select id from changed where (select count from written) < cardinality($3::bigint[])`
+  select id from changed where (select count from written) < cardinality($3::bigint[])`,
+)
 
 // Row by row, past those that are locked. It costs more than the plain UPDATE, so it is for when that has waited.
 const settleFreeSql = (schema: QuotedSchema): string => `

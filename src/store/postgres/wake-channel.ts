@@ -2,8 +2,10 @@ import { createHash } from 'node:crypto'
 import type { Clock } from '../../runtime/clock.ts'
 import { CommitpostError } from '../../runtime/errors.ts'
 import type { WakeSubscription } from '../store.ts'
+import type { Transaction } from '../transaction.ts'
 import { type PgPool, type PgPoolClient, withClient } from './client.ts'
 import { type QuotedSchema, quoteIdentifier } from './identifiers.ts'
+import { keptText } from './kept-text.ts'
 import { isSessionShared } from './shared-session.ts'
 
 const PROBE_TIMEOUT_MS = 2_000
@@ -26,14 +28,17 @@ export function wakeChannel(schema: QuotedSchema): string {
   return `commitpost_${createHash('sha256').update(schema).digest('hex').slice(0, 24)}`
 }
 
-// A notification takes a transaction id, and its commit would wait for the disk like any other: several hundred times a
-// second under a load, for something that nobody misses after a crash.
-const notifySql = (schema: QuotedSchema): string =>
-  `set local synchronous_commit = off; notify ${quoteIdentifier(wakeChannel(schema))}`
+// A notification takes a transaction id, but its commit does not wait for the disk: nothing else was written.
+const notifySql = keptText((schema) => `notify ${quoteIdentifier(wakeChannel(schema))}`)
 
-/** Wakes whoever listens. On a connection of its own, never in a business transaction: NOTIFY serialises commits. */
+/** Wakes whoever listens. In a transaction of its own, never in a business transaction: NOTIFY serialises commits. */
 export async function notify(pool: PgPool, schema: QuotedSchema): Promise<void> {
   await withClient(pool, (client) => client.query(notifySql(schema)))
+}
+
+/** The same through a client that has no transaction open. */
+export async function notifyOn(client: Transaction, schema: QuotedSchema): Promise<void> {
+  await client.query(notifySql(schema))
 }
 
 /** A client that can listen, as `pg` has it. */
