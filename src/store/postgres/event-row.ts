@@ -102,7 +102,7 @@ export function joinEvents(
     const delivery = new PackedDelivery(parts, event ?? parts, subscriptionId, lease)
     if (event !== undefined) deliveries.push(delivery)
   }
-  return deliveries.sort(byPosition)
+  return deliveries.toSorted(byPosition)
 }
 
 function leaseOf(packed: string, workerId: string): Lease {
