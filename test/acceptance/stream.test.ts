@@ -150,10 +150,11 @@ describe('the log stream', () => {
     await worker.stop()
     await comes('the server knows that nobody reads', async () => {
       const { rows } = await pool.query(`select 1 from pg_replication_slots r join ${schema}.outbox_stream t
-        on t.slot = r.slot_name where not r.active`)
-      return rows.length === 1
+        on t.slot = r.slot_name where r.active`)
+      return rows.length === 0
     })
-    await pool.query(`select pg_drop_replication_slot(slot) from ${schema}.outbox_stream`)
+    await pool.query(`select pg_drop_replication_slot(r.slot_name) from pg_replication_slots r
+      join ${schema}.outbox_stream t on t.slot = r.slot_name`)
     await pool.query(`update ${schema}.outbox_stream set snapshot = '1:1:'`)
     const before = runs
     const again = workerOf()

@@ -105,7 +105,7 @@ async function retainTogether(h: Hazard): Promise<readonly number[]> {
 
 describe('an archived event, after the clock of the database was set back by most of a day', () => {
   const setBack = (h: Hazard): Promise<void> =>
-    replaceFunction(h, 'outbox_may_be_archived', (definition) =>
+    replaceFunction(h, 'outbox_fan_out', (definition) =>
       definition.replace('clock_timestamp()', `(clock_timestamp() - interval '23 hours')`),
     )
   const archiving = (h: Hazard) => ({ archive: { schema: h.db.schema, table: 'kept_events' } })

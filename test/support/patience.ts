@@ -6,7 +6,7 @@ const PATIENCE_MS = 60_000
 
 /** For files whose tests start processes and servers, and break them. */
 export function bePatient(): void {
-  vi.setConfig({ testTimeout: 3 * PATIENCE_MS, hookTimeout: PATIENCE_MS })
+  vi.setConfig({ testTimeout: 3 * PATIENCE_MS, hookTimeout: 3 * PATIENCE_MS })
 }
 
 /** Waits until the condition holds, as long as a test may. */

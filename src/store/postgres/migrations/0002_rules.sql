@@ -42,6 +42,8 @@ declare
   is_unusual boolean;
   registered xid8;
   is_stale boolean := false;
+  hour_ago uuid := encode(int8send((date_part('epoch', clock_timestamp())::bigint - 3600) * 65536000)
+                          || int8send(0), 'hex')::uuid;
 begin
   -- A transaction that reads an old snapshot does not see a subscription registered since, and the sweep of that one
   -- may be over: only a retry can help. Registrations are serialised, so whoever sees the last one sees them all.
@@ -69,7 +71,7 @@ begin
   select count(*),
          bool_or({schema}.outbox_flaw(n.stream, n.event_type, n.schema_version, n.aggregate_type, n.aggregate_id,
                                       n.ordering_key, n.headers) is not null),
-         bool_or({schema}.outbox_may_be_archived(n.event_id) or n.headers ? 'amendedFrom')
+         bool_or({schema}.outbox_may_be_archived(n.event_id, hour_ago) or n.headers ? 'amendedFrom')
     into published, is_flawed, is_unusual
     from published_now n;
   if published = 0 then
@@ -82,7 +84,7 @@ begin
   end if;
   if is_unusual then
     perform {schema}.outbox_refuse_archived(n.event_id, n.id)
-       from published_now n where {schema}.outbox_may_be_archived(n.event_id);
+       from published_now n where {schema}.outbox_may_be_archived(n.event_id, hour_ago);
     -- One that takes the place of another gets that one's delivery, from outbox_amend.
     perform 1 from published_now n join {schema}.outbox_amendment a
        on a.event_id = n.event_id and a.xid = pg_current_xact_id();

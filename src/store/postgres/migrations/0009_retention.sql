@@ -30,12 +30,12 @@ create trigger outbox_archived_immutable before delete or truncate on {schema}.o
   for each statement execute function {schema}.outbox_refuse_change();
 
 -- An id in the form of UUID version 7 that is not older than an hour cannot be in an archive: see outbox_next_retained,
--- which leaves a day more, for clocks that are set back.
-create function {schema}.outbox_may_be_archived(event_id uuid) returns boolean
-  language sql stable parallel safe
+-- which leaves a day more, for clocks that are set back. The hour is handed in, so that the planner can put the body in
+-- the place of the call: called for each row it took a seventh of what publishing many events costs the server.
+create function {schema}.outbox_may_be_archived(event_id uuid, hour_ago uuid) returns boolean
+  language sql immutable parallel safe
   as $commitpost$
-    select get_byte(uuid_send(event_id), 6) / 16 <> 7
-        or uuid_send(event_id) < int8send((date_part('epoch', clock_timestamp())::bigint - 3600) * 65536000)
+    select get_byte(uuid_send(event_id), 6) / 16 <> 7 or event_id < hour_ago
   $commitpost$;
 
 -- Called after the insert, because one that waited for the transaction that archived this very event

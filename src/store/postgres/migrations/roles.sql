@@ -64,7 +64,7 @@ revoke all on function
   {schema}.outbox_refuse_export_change(),
   {schema}.outbox_record_export(text, bigint, bigint, bigint, text, text, boolean, uuid[], text, text),
   {schema}.outbox_verify_export(bigint, text, text, text), {schema}.outbox_is_exported(text, bigint, uuid),
-  {schema}.outbox_may_be_archived(uuid),
+  {schema}.outbox_may_be_archived(uuid, uuid),
   {schema}.outbox_refuse_archived(uuid, bigint), {schema}.outbox_mask_at(jsonb, text[]), {schema}.outbox_mask(jsonb, jsonb),
   {schema}.outbox_try_lock_registry(), {schema}.outbox_removable(uuid[], timestamptz), {schema}.outbox_remove(uuid[]),
   {schema}.outbox_keep_copy({schema}.outbox_retention_run, uuid[]),
