@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import type { ClaimedDelivery } from '../../../src/delivery/delivery.ts'
+import { explain, tablesRead } from '../../hazards/plan.ts'
 import { hazard } from '../../hazards/support.ts'
 import { claim, claimLanes, join, takeLanes } from '../contract/helpers.ts'
+import { partitionInThePast, partitions, publishedOn } from './partition-fixtures.ts'
 
 const MANY = 1_000
 const EVENTS = 12
@@ -59,5 +61,23 @@ describe('a claim of many', () => {
     await client.query('commit')
     const versions = (await claim(store, sub, 'w', MANY)).map(({ event }) => event.schemaVersion)
     expect(versions).toEqual([1, 2, 4, 5, 6, 7, 8, 9, 10, 11, 12])
+  })
+
+  test('looks for its events in the partitions that they are in, and in no other', async () => {
+    await using h = await hazard()
+    await partitionInThePast(h.db, 6)
+    const { store, pool } = h.worker('w')
+    const sub = await join(store)
+    const publish = async (): Promise<void> => {
+      for (const daysAgo of [4, 3]) await publishedOn(h.db, { daysAgo, count: 3 })
+    }
+    await publish()
+    expect(await claim(store, sub, 'w', MANY)).toHaveLength(6)
+    const { text, values } = pool.lastSent(/c.event_id desc limit 1/)
+    await publish()
+    const plan = await explain(await h.connect('explain'), { text, values })
+    const names = await partitions(h.db, 'outbox_event')
+    expect(names.length).toBeGreaterThan(6)
+    expect(tablesRead(plan).filter((name) => names.includes(name))).toHaveLength(2)
   })
 })
