@@ -7,6 +7,8 @@ import { createOwnDatabase, type Hazard, hazard, publishMany } from './support.t
 const BACKLOG = 20_000
 const HALF = BACKLOG / 2
 const LIMIT = 100
+/** A claim of many returns its deliveries as one row, and each of their events. */
+const RETURNED = 1 + LIMIT
 
 /** As the primary key might begin. It looks as good as the index of what is fresh. */
 const LIKE_A_LANE = 'create unique index like_a_lane on outbox_delivery (subscription_id, lane, id)'
@@ -27,7 +29,7 @@ describe('a backlog of which much is done', () => {
   test('is not read from its beginning: a claim reads the rows it takes', async () => {
     await using h = await hazard(createOwnDatabase)
     const plan = await explain(await h.connect('explain'), await claimHalfWay(h))
-    expect(plan['Actual Rows']).toBe(LIMIT)
+    expect(plan['Actual Rows']).toBe(RETURNED)
     expect(mostRowsScanned(plan)).toBeLessThanOrEqual(LIMIT)
   })
 
@@ -43,7 +45,7 @@ describe('a backlog of which much is done', () => {
       text: text.replaceAll('(d.id + 0)', 'd.id'),
       values,
     })
-    expect(plan['Actual Rows']).toBe(LIMIT)
+    expect(plan['Actual Rows']).toBe(RETURNED)
     expect(mostRowsScanned(plan)).toBeGreaterThanOrEqual(HALF)
   })
 })

@@ -103,6 +103,12 @@ function mostRows(scans: readonly PlanNode[]): number {
   )
 }
 
+/** The tables that were looked into, in whatever way, by their names. */
+export function tablesRead(plan: PlanNode): readonly string[] {
+  const read = nodes(plan).filter((node) => node['Actual Loops'] > 0)
+  return [...new Set(read.flatMap((node) => node['Relation Name'] ?? []))].toSorted()
+}
+
 /** The tables that were read from one end to the other. */
 export function seqScans(plan: PlanNode): readonly string[] {
   return nodes(plan)

@@ -1,6 +1,13 @@
 import type { LaneClaimRequest, LaneDelivery } from '../queue-store.ts'
 import { keptQuery, type PgPool, withClient } from './client.ts'
-import { MARKS, packedDelivery, toDeliveries } from './event-row.ts'
+import {
+  changedDelivery,
+  changedWithEvents,
+  joinEvents,
+  MARKS,
+  packedDelivery,
+  toDeliveries,
+} from './event-row.ts'
 import { FRESH_POSITION } from './fresh-position.ts'
 import { heldSince } from './held-since.ts'
 import type { QuotedSchema } from './identifiers.ts'
@@ -79,20 +86,23 @@ const lookedAt = (schema: QuotedSchema): string => `
   fresh as materialized (${takenRows(schema)}
   ),${recordLease(schema, { ...RECORD_OF_LANES, positions: '(select ids from fresh)' })}`
 
-const updateSql = (schema: QuotedSchema): string => `
+const updateSql = (schema: QuotedSchema, returned: string): string => `
     update ${schema}.outbox_delivery d
        set status = 'PROCESSING', attempt_count = d.attempt_count + 1, last_attempt_at = (select since from lease),
            updated_at = (select since from lease), locked_by = $2, locked_until = ${LEASE_OF_LANES},
            lease_token = (select token from lease)
      where d.id = any ((select ids from fresh)::bigint[]) and d.subscription_id = $1
-    returning ${packedDelivery(schema, `'${MARKS.none}'`)}`
+    returning ${returned}`
 
-// The UPDATE returns its rows itself: to keep them once more for a query around it costs the server more than to find out
-// afterwards, when nothing came, whether something is held. Nothing is sent before the last of them is updated.
-const claimWindowSql = (schema: QuotedSchema): string => `${lookedAt(schema)}${updateSql(schema)}`
+const NO_MARKS = `'${MARKS.none}'`
+
+// Whether something is held is found out afterwards, when nothing came.
+const claimWindowSql = (schema: QuotedSchema): string => `${lookedAt(schema)},
+  changed as (${updateSql(schema, changedDelivery(NO_MARKS))}
+  )${changedWithEvents(schema)}`
 
 const claimFreshLanesSql = (schema: QuotedSchema): string => `${lookedAt(schema)},
-  claimed as (${updateSql(schema)}
+  claimed as (${updateSql(schema, packedDelivery(schema, NO_MARKS))}
   )
   select packed from claimed
   union all
@@ -123,11 +133,12 @@ export async function claimFreshLanes(
     windowWidth,
     bound.heldFrom,
   ]
-  const rows = await withClient(pool, (client) =>
-    windowWidth > 0
-      ? keptQuery(client, 'claim_window', claimWindowSql(schema), values)
-      : keptQuery(client, 'claim_fresh_lanes', claimFreshLanesSql(schema), values),
-  )
-  if (rows[0]?.[0] === HELD) return null
-  return toDeliveries(rows, subscriptionId, workerId)
+  return withClient(pool, async (client) => {
+    if (windowWidth > 0) {
+      const found = await keptQuery(client, 'claim_window', claimWindowSql(schema), values)
+      return joinEvents(found, subscriptionId, workerId)
+    }
+    const rows = await keptQuery(client, 'claim_fresh_lanes', claimFreshLanesSql(schema), values)
+    return rows[0]?.[0] === HELD ? null : toDeliveries(rows, subscriptionId, workerId)
+  })
 }

@@ -2,8 +2,15 @@ import type { ClaimedDelivery } from '../../delivery/delivery.ts'
 import type { ClaimRequest } from '../queue-store.ts'
 import { type Candidate, readCandidates } from './claim-candidate.ts'
 import { claimedOn, flushLater, mayFlushLater } from './claim-flush.ts'
-import { keptQuery, type PgPool, rawQuery, withClient } from './client.ts'
-import { MARKS, packedDelivery, toDeliveries } from './event-row.ts'
+import { keptQuery, type PgClient, type PgPool, type RawRow, rawQuery, withClient } from './client.ts'
+import {
+  changedDelivery,
+  changedWithEvents,
+  joinEvents,
+  MARKS,
+  packedDelivery,
+  toDeliveries,
+} from './event-row.ts'
 import { FRESH_POSITION } from './fresh-position.ts'
 import type { QuotedSchema } from './identifiers.ts'
 import { keptText } from './kept-text.ts'
@@ -65,23 +72,37 @@ const lookedAt = (schema: QuotedSchema, around: string): string => `
 
 const TAKEN = 'd.id = any ((select ids from taken)::bigint[]) and d.subscription_id = $1'
 
-const claimSql = (schema: QuotedSchema, around: string): string => `${lookedAt(schema, around)},${recordLease(
-  schema,
-  {
+const recorded = (schema: QuotedSchema): string =>
+  recordLease(schema, {
     until: '(select until from lease)',
     lanes: `'{0}'`,
     positions: '(select ids from taken)',
-  },
-)}
+  })
+
+const updateSql = (schema: QuotedSchema, returned: string): string => `
   update ${schema}.outbox_delivery d
      set status = 'PROCESSING', held = false, held_since = null, next_retry_at = null,
          attempt_count = d.attempt_count + 1,
          last_attempt_at = (select since from lease), updated_at = (select since from lease), locked_by = $2,
          locked_until = (select until from lease), lease_token = (select token from lease)
    where ${TAKEN}
-  returning ${packedDelivery(schema, `'${MARKS.none}'`)}`
+  returning ${returned}`
+
+const NO_MARKS = `'${MARKS.none}'`
+
+const claimSql = (schema: QuotedSchema, around: string): string =>
+  `${lookedAt(schema, around)},${recorded(schema)}${updateSql(schema, packedDelivery(schema, NO_MARKS))}`
 
 const plainClaimSql = keptText((schema) => claimSql(schema, ''))
+
+const manyClaimSql = keptText(
+  (schema) => `${lookedAt(schema, '')},${recorded(schema)},
+  changed as (${updateSql(schema, changedDelivery(NO_MARKS))}
+  )${changedWithEvents(schema)}`,
+)
+
+/** From so many on the events are read together. Claims ask for as many only once there was a backlog. */
+const MANY = 500
 
 /**
  * Takes fresh deliveries and due retries of an unordered subscription, in position order, under one lease token. Those at
@@ -95,16 +116,28 @@ export async function claim(
   duePlaces: number,
   around: readonly string[] = [],
 ): Promise<readonly ClaimedDelivery[]> {
-  const rows = await withClient(pool, async (client) => {
+  const { subscriptionId, workerId, limit } = request
+  return withClient(pool, async (client) => {
     const values = valuesOf(request, bound, duePlaces, mayFlushLater(client))
-    const found =
-      around.length === 0
-        ? await keptQuery(client, 'claim', plainClaimSql(schema), values)
-        : await rawQuery(client, claimSql(schema, AROUND), [...values, around])
-    if (found.length > 0) claimedOn(client)
-    return found
+    const isMany = around.length === 0 && limit >= MANY
+    const rows = isMany
+      ? await keptQuery(client, 'claim_many', manyClaimSql(schema), values)
+      : await claimFew(client, schema, values, around)
+    const deliveries = (isMany ? joinEvents : toDeliveries)(rows, subscriptionId, workerId)
+    if (deliveries.length > 0) claimedOn(client)
+    return deliveries
   })
-  return toDeliveries(rows, request.subscriptionId, request.workerId)
+}
+
+function claimFew(
+  client: PgClient,
+  schema: QuotedSchema,
+  values: readonly unknown[],
+  around: readonly string[],
+): Promise<readonly RawRow[]> {
+  return around.length === 0
+    ? keptQuery(client, 'claim', plainClaimSql(schema), values)
+    : rawQuery(client, claimSql(schema, AROUND), [...values, around])
 }
 
 const candidatesSql = (schema: QuotedSchema): string => `${lookedAt(schema, AROUND)}
