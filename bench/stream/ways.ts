@@ -71,14 +71,12 @@ async function begin(
   engine: Engine,
   taker: Parameters<ReturnType<typeof benchOutbox>['worker']>[0][number],
 ): Promise<Stop> {
-  let isReading = engine === 'queue'
-  const observe = ({ kind }: { readonly kind: string }): void => {
-    if (kind === 'streaming') isReading = true
-  }
-  const worker = benchOutbox(pool).worker([taker], { observers: [observe] })
+  const worker = benchOutbox(pool).worker([taker])
   await worker.start()
   await worker.active()
-  await until(() => isReading)
+  // Asked of the server: an observer would be told of every event, and most workers have none.
+  const reading = `select 1 from pg_replication_slots r join ${SCHEMA}.outbox_stream t on t.slot = r.slot_name where r.active and t.lsn is not null`
+  await until(async () => engine === 'queue' || (await pool.query(reading)).rowCount === 1)
   return () => worker.stop()
 }
 

@@ -235,12 +235,12 @@ export class LogRun<Place> {
     if (entry.aside) return
     const settlement = this.#parts.decide(delivery, outcome)
     const durationMs = this.#parts.clock.monotonicMs() - startedMs
-    const tell = (): void => tellEnded(this.#parts, delivery, settlement, durationMs)
     if (settlement.kind === 'done') {
       this.#window.end(entry)
       this.#chains.ended(entry)
-      return tell()
+      return tellEnded(this.#parts, delivery, settlement, durationMs)
     }
+    const tell = (): void => tellEnded(this.#parts, delivery, settlement, durationMs)
     // Interrupted: whoever reads the log next hands it over again. If this one reads on, an event before it was not sent.
     const isInterrupted = settlement.kind === 'release' && settlement.delayMs === 0
     if (isInterrupted && this.#stopped.signal.aborted) return tell()
