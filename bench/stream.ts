@@ -34,8 +34,8 @@ const path = isFull ? 'bench/results/stream.json' : 'bench/results/trial.json'
 
 await using database = await openBenchDatabase()
 const needsKafka = chosen.some(({ name }) => name.startsWith('kafka'))
-const kafka = needsKafka && kafkaAvailable() ? await startKafka() : null
-const connect = kafka === null ? null : await startConnect({ bootstrap: kafka.bootstrap })
+const kafka = needsKafka && kafkaAvailable() ? await startKafka({ jvm: 'full' }) : null
+const connect = kafka === null ? null : await startConnect({ bootstrap: kafka.bootstrap, jvm: 'full' })
 try {
   await measure(kafka === null || connect === null ? null : { topics: new Topics(kafka.bootstrap), connect })
 } finally {

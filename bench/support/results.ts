@@ -68,18 +68,20 @@ export class Results {
     return above === undefined || below === undefined ? undefined : above / below
   }
 
-  /** How the median of a contender stands to the highest of its peers, or undefined when it or all of them were not measured. */
+  /** How the median of a contender stands to the best of its peers, or undefined when it or all of them were not measured. */
   ratioToBest(
     figure: string,
     scenario: string,
     contender: string,
     peers: readonly { readonly name: string }[],
+    best: 'highest' | 'lowest' = 'highest',
   ): number | undefined {
     const own = this.median(scenario, contender, figure)
     const measured = peers
       .map(({ name }) => this.median(scenario, name, figure))
       .filter((value) => value !== undefined)
-    return own === undefined || measured.length === 0 ? undefined : own / Math.max(...measured)
+    if (own === undefined || measured.length === 0) return undefined
+    return own / (best === 'highest' ? Math.max(...measured) : Math.min(...measured))
   }
 }
 

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { Kafka, logLevel } from 'kafkajs'
 import { freePort } from '../../../src/testing/postgres/server.ts'
 import { ensureJars } from './jars.ts'
-import { type JavaProgram, JavaServer, type ServerControl } from './java-server.ts'
+import { type JavaProgram, JavaServer, type Jvm, type ServerControl } from './java-server.ts'
 import { type Properties, propertiesText, sharedSettings } from './settings.ts'
 
 /** A running Kafka of one node. It ends with this process, however that dies, unless it is stopped before. */
@@ -20,6 +20,11 @@ export interface KafkaOptions {
    * @default a free port
    */
   readonly port?: number
+  /**
+   * What Java runs it with.
+   * @default 'small'
+   */
+  readonly jvm?: Jvm
 }
 
 /** Starts a broker in about five seconds, once the jars are fetched. Topics come into being when they are written to. */
@@ -33,7 +38,8 @@ export async function startKafka(options: KafkaOptions = {}): Promise<KafkaServe
     classpath: join(libs, '*'),
     main,
     args,
-    heapMb: 320,
+    heapMb: { small: 320, full: 1_024 },
+    jvm: options.jvm ?? 'small',
   })
   const start = (): Promise<void> => server.start(java('kafka.Kafka', [file]), () => answers(bootstrap))
   try {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { freePort } from '../../../src/testing/postgres/server.ts'
 import { type Connectors, connectorsAt } from './connectors.ts'
 import { ensureJars } from './jars.ts'
-import { JavaServer, type ServerControl } from './java-server.ts'
+import { JavaServer, type Jvm, type ServerControl } from './java-server.ts'
 import { propertiesText, sharedSettings } from './settings.ts'
 
 /** A running Kafka Connect of one worker, with the connectors of Debezium. It ends with this process, however that dies. */
@@ -22,6 +22,11 @@ export interface ConnectOptions {
    * @default a free port
    */
   readonly port?: number
+  /**
+   * What Java runs it with.
+   * @default 'small'
+   */
+  readonly jvm?: Jvm
   /**
    * Workers of one group share their connectors, which they keep in topics of the group.
    * @default a group of its own
@@ -42,7 +47,8 @@ export async function startConnect(options: ConnectOptions): Promise<ConnectServ
     classpath: join(libs, '*'),
     main: 'org.apache.kafka.connect.cli.ConnectDistributed',
     args: [file],
-    heapMb: 384,
+    heapMb: { small: 384, full: 2_048 },
+    jvm: options.jvm ?? 'small',
     env: options.env ?? {},
   }
   const start = (): Promise<void> => server.start(program, connectors.answer)

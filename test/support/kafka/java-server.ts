@@ -15,10 +15,14 @@ export interface JavaProgram {
   readonly classpath: string
   readonly main: string
   readonly args: readonly string[]
-  readonly heapMb: number
+  readonly heapMb: Readonly<Record<Jvm, number>>
+  readonly jvm: Jvm
   /** What is added to the environment of this process. */
   readonly env?: Readonly<Record<string, string>>
 }
+
+/** `small` starts quickly beside much else; `full` is what Kafka's own scripts start, for measuring. */
+export type Jvm = 'small' | 'full'
 
 /** What can be done with every server. */
 export interface ServerControl extends AsyncDisposable {
@@ -127,10 +131,10 @@ export class JavaServer {
     return join(this.directory, 'server.log')
   }
 
-  #spawn({ classpath, main, args, heapMb, env }: JavaProgram): ChildProcess {
+  #spawn({ classpath, main, args, heapMb, jvm, env }: JavaProgram): ChildProcess {
     const log = openSync(this.#logFile, 'a') // not a pipe: a dead parent must not break the server
     try {
-      const flags = [`-Xmx${heapMb}m`, ...SMALL_JVM, '-cp', classpath, main, ...args]
+      const flags = [`-Xmx${heapMb[jvm]}m`, ...JVM_FLAGS[jvm], ...LOGGING, '-cp', classpath, main, ...args]
       const child = spawn(findProgram('java') ?? 'java', flags, {
         cwd: this.directory,
         // A session of its own: Ctrl-C in the terminal must not stop the server before its clients.
@@ -152,10 +156,13 @@ export class JavaServer {
   }
 }
 
-/** For a quick start beside much else. The log is of slf4j-simple. */
-const SMALL_JVM = [
-  '-XX:+UseSerialGC',
-  '-XX:TieredStopAtLevel=1',
+const JVM_FLAGS: Readonly<Record<Jvm, readonly string[]>> = {
+  small: ['-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1'],
+  full: ['-server', '-XX:+UseG1GC', '-XX:MaxGCPauseMillis=20', '-XX:InitiatingHeapOccupancyPercent=35'],
+}
+
+/** The log is of slf4j-simple. */
+const LOGGING = [
   '-Djava.awt.headless=true',
   '-Dorg.slf4j.simpleLogger.defaultLogLevel=warn',
   '-Dorg.slf4j.simpleLogger.showDateTime=true',
