@@ -90,6 +90,7 @@ describe('dead-letter operations', () => {
     await shop.pool.query('drop trigger disk_is_full on outbox_dead_letter')
     await shop.untilStatus(eventId, 'DEAD')
     expect(await shop.outbox.deadLetters.list()).toMatchObject([{ eventId, retryCount: 0 }])
+    await shop.untilTold('dead')
     expect(shop.toldOf('dead')).toHaveLength(1)
   })
 

@@ -190,6 +190,7 @@ describe('the bus of everbit', () => {
       'order-1': { kind: 'handled' },
       unsubscribed: { kind: 'failed', failure: { code: 'NON_RETRYABLE' }, retry: { kind: 'never' } },
     })
+    await everbit.untilTold('dead')
     expect(everbit.toldOf('dead')).toMatchObject([{ failure: { code: 'NON_RETRYABLE' } }])
   })
 })

@@ -1,7 +1,6 @@
 import type { PoolClient } from 'pg'
 import { describe, expect, test } from 'vitest'
 import { subscription } from '../../src/index.ts'
-import { eventually } from '../support/program.ts'
 import { ingest, openIvm, payloadOf, product } from './ivm-system.ts'
 import { deliveredTimes } from './support.ts'
 
@@ -87,7 +86,7 @@ describe('idempotent consumers of ivm', () => {
       }),
     ])
     await ingest(ivm, product)
-    await eventually('somebody is told', () => ivm.toldOf('handled').length > 0)
+    await ivm.untilTold('handled')
     expect(ivm.toldOf('handled')).toMatchObject([{ attempt: 3 }])
     expect(await ivm.count('slice')).toBe(1)
   })

@@ -161,6 +161,11 @@ export class System<C extends Catalogue> implements AsyncDisposable {
     return this.told.filter((event): event is Told<Kind> => event.kind === kind)
   }
 
+  /** Until a worker told of that: it tells once the result is written, a moment after others may see it. */
+  async untilTold(kind: WorkerEvent['kind']): Promise<void> {
+    await eventually(`somebody is told: ${kind}`, () => this.toldOf(kind).length > 0)
+  }
+
   /** Lets the pause of everything that waits for its next attempt be over, as the passing of time would. */
   async passRetryDelays(): Promise<void> {
     await this.pool.query(

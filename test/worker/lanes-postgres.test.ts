@@ -69,6 +69,7 @@ describe('the lanes of an ordered subscription', () => {
     const second = make()
     await second.active()
     await eventually('the other lanes are served', () => ran.length === others.rows[0]?.count)
+    await eventually('it is told', () => told.length > 0)
     expect(told).toMatchObject([{ error: { message: 'the alert is not sent' } }])
     await pool.query('drop trigger refuse on outbox_delivery')
     await eventually('its lane is served', async () => {
