@@ -49,7 +49,9 @@ function explanationOf(error: unknown, schema: QuotedSchema, what: string): unkn
     return new CommitpostError('STORE_UNAVAILABLE', message, { cause: error })
   }
   const advice =
-    found.code === INSUFFICIENT_PRIVILEGE ? ' `commitpost roles sql` prints the rights that each role needs.' : ''
+    found.code === INSUFFICIENT_PRIVILEGE
+      ? ' `commitpost roles sql` prints the rights that each role needs.'
+      : ''
   const message = `${what} was refused by the database (SQLSTATE ${found.code}): ${describeError(error)}.${advice}`
   return new CommitpostError('STORE_REFUSED', message, { cause: error })
 }

@@ -46,7 +46,10 @@ export async function subscriptionStatuses(
 }
 
 /** What is still in the log waits like what has a delivery. The name of a retired one may have been given again. */
-function withUnread(status: SubscriptionStatus, { subscription, count, oldestSeconds }: Unread): SubscriptionStatus {
+function withUnread(
+  status: SubscriptionStatus,
+  { subscription, count, oldestSeconds }: Unread,
+): SubscriptionStatus {
   if (status.name !== subscription || status.state === 'retired') return status
   const { counts, oldestPendingSeconds: oldest } = status
   return {
