@@ -1,7 +1,7 @@
-import { CommitpostError } from '../runtime/errors.ts'
+import { CommitpostError, NotFoundError } from '../runtime/errors.ts'
 import { textProperty } from '../runtime/property.ts'
 import { redact } from '../runtime/redact.ts'
-import { isSqlState } from '../runtime/sql-state.ts'
+import { INSUFFICIENT_PRIVILEGE, isSqlState } from '../runtime/sql-state.ts'
 import { describeError } from '../runtime/text.ts'
 import { CliError, type ExitCode } from './cli-error.ts'
 import type { Messages } from './messages/messages.ts'
@@ -36,6 +36,9 @@ function explain(error: unknown, messages: Messages): Failure {
   if (error instanceof CommitpostError && error.code === 'STORE_REFUSED') {
     return explain(error.cause, messages)
   }
+  if (error instanceof NotFoundError) {
+    return { code: error.code, message: messages.errors.notFound(error), exitCode: 1 }
+  }
   if (error instanceof CommitpostError) {
     const remark = messages.errors.remark(error.code)
     return {
@@ -49,6 +52,9 @@ function explain(error: unknown, messages: Messages): Failure {
   const reason = textProperty(error, 'message') || describeError(error)
   // Errors of the embedded server are written for people as they are.
   if (code.startsWith('EMBEDDED_POSTGRES_')) return { code, message: reason, exitCode: 1 }
+  if (code === INSUFFICIENT_PRIVILEGE) {
+    return { code: 'DATABASE_ERROR', message: messages.errors.rightMissing(code, reason), exitCode: 1 }
+  }
   if (isSqlState(code)) {
     return { code: 'DATABASE_ERROR', message: messages.errors.database(code, reason), exitCode: 1 }
   }

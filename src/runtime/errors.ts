@@ -242,15 +242,16 @@ export class SubscriptionConflictError extends CommitpostError {
 
 /** What was asked for does not exist. */
 export class NotFoundError extends CommitpostError {
+  readonly what: 'dead letter' | 'export' | 'plan' | 'stream' | 'subscription'
   readonly id: string
 
-  /** `what` is the kind of thing: "event", "dead letter", "subscription". */
-  constructor(what: string, id: string, options?: ErrorOptions) {
+  constructor(what: NotFoundError['what'], id: string, options?: ErrorOptions) {
     super(
       'NOT_FOUND',
       `There is no ${what} "${id}". It may be mistyped, or not in this database and schema.`,
       options,
     )
+    this.what = what
     this.id = id
   }
 }

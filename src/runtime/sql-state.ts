@@ -3,6 +3,9 @@ import { property, textProperty } from './property.ts'
 // Five characters that start with anything but E: Node's own codes (EPIPE …) all do, and no SQLSTATE does.
 const SQL_STATE = /^[0-9A-DF-Z][0-9A-Z]{4}$/
 
+/** SQLSTATE of a right that the role does not have. */
+export const INSUFFICIENT_PRIVILEGE = '42501'
+
 /** True for the text of an SQLSTATE, which a database answers with; false for the codes of sockets and of Node. */
 export function isSqlState(text: unknown): text is string {
   return typeof text === 'string' && SQL_STATE.test(text)

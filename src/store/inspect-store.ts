@@ -7,10 +7,11 @@ export interface SubscriptionStatus {
   readonly state: 'joining' | 'active' | 'retired'
   readonly paused: boolean
   readonly orderBy: string
+  /** Deliveries; among PENDING also events that a subscription which reads the log is not past after ten seconds. */
   readonly counts: Readonly<Record<DeliveryStatus, number>>
   /** PENDING deliveries that have failed or were returned at least once. */
   readonly retrying: number
-  /** Seconds since the oldest PENDING delivery was created, or null when nothing is pending. */
+  /** Seconds since the oldest that is PENDING was created, or null when nothing is pending. */
   readonly oldestPendingSeconds: number | null
   readonly unresolvedDeadLetters: number
   /** While it is joining: the oldest transaction that it waits for. Null when it waits for none. */

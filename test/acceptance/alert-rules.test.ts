@@ -5,13 +5,17 @@ import { recordingSink } from '../alert/support.ts'
 import { completeOrders, numbers, openShop, processor, type Shop, SOON } from './dlq-system.ts'
 import { eventually, openSystem } from './support.ts'
 
-const noop = (): void => {}
+const noop = (_event: { readonly payload: { readonly orderId: number } }): void => {}
 
 /** A shop whose processor was paused, with so many orders that have waited for so long. */
-async function waitingShop(shop: Shop, orders: number, waited: string): Promise<void> {
-  await shop.run([processor(noop)])
+async function waitingShop(shop: Shop, orders: number, waited: string, handle = noop): Promise<void> {
+  await shop.run([processor(handle, { ...SOON, maxAttempts: 1 })])
   await shop.outbox.pause('outbox-event-processor', { operator: 'kim' })
   await completeOrders(shop, numbers(1, orders))
+  await age(shop, waited)
+}
+
+async function age(shop: Shop, waited: string): Promise<void> {
   await shop.pool.query(
     `update outbox_delivery set created_at = clock_timestamp() - $1::interval where status = 'PENDING'`,
     [waited],
@@ -64,13 +68,20 @@ test('L7 100 pending for over 5 minutes go to PagerDuty, and failures to Slack',
   await using slack = await Receiver.start()
   await using pager = await Receiver.start()
   await using shop = await openShop()
-  await waitingShop(shop, 100, '5 minutes 1 second')
+  const refuseTheLast = ({ payload }: Parameters<typeof noop>[0]): void => {
+    if (payload.orderId === 101) throw new Error('the stock service refused')
+  }
+  await waitingShop(shop, 99, '5 minutes 1 second', refuseTheLast)
   await using monitor = shop.outbox.monitor({
     sinks: [
       { sink: slackSink({ url: slack.url }), rules: ['deadLetter', 'unresolved'] },
       { sink: pagerDutySink({ routingKey: 'R1', url: pager.url }), rules: ['stuckPending'] },
     ],
   })
+  await monitor.check()
+  expect(pager.requests).toEqual([])
+  await completeOrders(shop, [100])
+  await age(shop, '5 minutes 1 second')
   await monitor.check()
   expect(slack.requests).toEqual([])
   expect(pager.json()).toMatchObject([
@@ -80,6 +91,13 @@ test('L7 100 pending for over 5 minutes go to PagerDuty, and failures to Slack',
   await shop.untilSettled()
   await monitor.check()
   expect(pager.json()[1]).toMatchObject({ event_action: 'resolve', payload: { class: 'stuckPending' } })
+  await completeOrders(shop, [101])
+  await shop.untilSettled()
+  await monitor.check()
+  expect(slack.requests.map(({ body }) => body)).toEqual([
+    expect.stringContaining('the stock service refused'),
+  ])
+  expect(pager.requests).toHaveLength(2)
 })
 
 test('L13 past 1,000 events per second the log stream is advised', async () => {
@@ -95,7 +113,9 @@ test('L13 past 1,000 events per second the log stream is advised', async () => {
   const { told, seen } = await monitor.check()
   expect(Math.round((seen.eventsPerSecond ?? 0) / 1_000)).toBe(2)
   expect(told).toMatchObject([{ rule: 'eventRate', severity: 'info' }])
-  expect(told[0]?.advice).toContain('log stream')
+  expect(told[0]?.advice).toMatch(
+    /1,000 events per second, or .* 500 ms .* the log stream or change data capture/,
+  )
   // Without a new measurement nothing is said to be over.
   expect((await monitor.check()).told).toEqual([])
 })

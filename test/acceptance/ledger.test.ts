@@ -125,10 +125,13 @@ describe('events of the ledger', () => {
       ),
     )
     await runDeposit(ledger, command)
+    const payload = { ...command, amount: -100, balanceAfter: 0, reversedTransactionId: 'tx-1' }
+    await ledger.publish('LedgerReversed', { aggregateId: 'tx-2', payload })
     await ledger.untilSettled()
     for (const events of Object.values(got)) {
-      expect(events).toMatchObject([
+      expect(events.toSorted((one, other) => one.type.localeCompare(other.type))).toMatchObject([
         { type: 'LedgerPosted', aggregateType: 'TRANSACTION', payload: { amount: 100 } },
+        { type: 'LedgerReversed', aggregateType: 'TRANSACTION', payload: { reversedTransactionId: 'tx-1' } },
       ])
     }
   })

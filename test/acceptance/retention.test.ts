@@ -3,9 +3,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { prometheusMetrics, type RetentionRun, type Worker, type WorkerEvent } from '../../src/index.ts'
+import { resolveRetention } from '../../src/retain/retention-options.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'
 import { parseExposition } from '../support/exposition.ts'
-import { openRetention, type RetentionSystem } from './retention-system.ts'
+import { memberEvents, openRetention, type RetentionSystem } from './retention-system.ts'
 import { eventually, rejection } from './support.ts'
 
 let at: RetentionSystem
@@ -68,6 +69,23 @@ describe('retention of umbra', () => {
     const ignoring = at.system.publish('MemberJoined', { ...again, onDuplicate: 'ignore' })
     expect(await rejection(ignoring)).toMatchObject({ code: 'DUPLICATE_EVENT' })
     expect(await at.system.count('outbox_event')).toBe(0)
+  })
+
+  test('U8 the archive is audit.events where that is asked for, unique by event id, each day before dawn', async () => {
+    const archive = { schema: `${at.system.schema}_audit`, table: 'events' }
+    const policy = at.archiving({ archive })
+    expect(resolveRetention({ policies: [policy] }, memberEvents, at.system.outbox.masking).hour).toBe(3)
+    await at.system.run([at.greeter()])
+    const [old] = await at.handled(31, 'ann')
+    try {
+      await at.withPolicies([policy]).retention.run({ operator: 'kim' })
+      const events = `${archive.schema}.events`
+      expect(await at.system.rows(`select event_id from ${events}`)).toEqual([{ event_id: old }])
+      const again = at.system.pool.query(`insert into ${events} select * from ${events}`)
+      expect(await rejection(again)).toMatchObject({ code: '23505' })
+    } finally {
+      await at.system.pool.query(`drop schema if exists ${archive.schema} cascade`)
+    }
   })
 
   test('U10 the archive has sensitive fields masked, or the full trail where that is asked for', async () => {

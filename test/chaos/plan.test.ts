@@ -1,5 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { seededRandom } from '../../src/runtime/random.ts'
+import { draw } from './drafts.ts'
 import { drawPlan, FAULT_NAMES, type PlanOptions, planText } from './plan.ts'
 
 const options: PlanOptions = {
@@ -10,6 +12,16 @@ const options: PlanOptions = {
   publishers: 3,
   faults: FAULT_NAMES,
 }
+
+test('publishers roll back, use every isolation and hold transactions open, by the library and by SQL', () => {
+  const random = seededRandom(7)
+  const drawn = Array.from({ length: 200 }, (_, n) => draw(random, 'p', n))
+  expect(new Set(drawn.map(({ style }) => style)).size).toBe(4)
+  expect(new Set(drawn.map(({ isolation }) => isolation))).toEqual(
+    new Set([null, 'repeatable read', 'serializable']),
+  )
+  expect(drawn.some(({ waitMs }) => waitMs > 1_000)).toBe(true)
+})
 
 describe('the plan of a chaos run', () => {
   test('is the same for the same seed, and another for another', () => {

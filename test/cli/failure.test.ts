@@ -3,6 +3,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, inject, test } from 'vitest'
+import { createRolesDatabase } from '../store/postgres/role-fixtures.ts'
 import { createTestDatabase } from '../support/database.ts'
 import { compiledDirectory } from '../support/program.ts'
 import { at, runCli } from './support.ts'
@@ -72,6 +73,19 @@ test('without the tables the remedy is named', async () => {
     expect(stderr).toContain('Error (SCHEMA_MISSING)')
     expect(stderr).toContain('commitpost migrate up')
   }
+})
+
+test.each([
+  { args: ['status'], says: ['lacks a right', 'permission denied for table outbox_', 'commitpost doctor'] },
+  { args: ['verify'], says: ['lacks a right', 'permission denied for table outbox_', 'commitpost doctor'] },
+  { args: ['dlq', 'list'], says: ['lacks a right', 'permission denied for table outbox_'] },
+  { args: ['monitor', '--once', '--lang', 'ko'], says: ['필요한 권한이 없습니다', 'commitpost doctor'] },
+])('a role without rights is told which one $args needs, and where to look', async ({ args, says }) => {
+  await using db = await createRolesDatabase()
+  const url = new URL(String(db.as.publisher.options.connectionString))
+  const { code, stdout, stderr } = await runCli([...args, ...at({ ...db, url: url.href })])
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+  for (const text of says) expect(stderr).toContain(text)
 })
 
 test('without the driver the program says what to install', async () => {

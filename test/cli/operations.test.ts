@@ -242,7 +242,9 @@ test.each([
 test('what does not exist is named, and the program ends with 1', async () => {
   const letter = await cli('dlq', 'show', '999999', '--lang', 'ko')
   expect(letter).toMatchObject({ code: 1, stdout: '' })
-  expect(letter.stderr).toContain('오류 (NOT_FOUND): 요청하신 대상이 없습니다.')
+  expect(letter.stderr).toBe(
+    '오류 (NOT_FOUND): 데드 레터 "999999"을(를) 찾을 수 없습니다. 잘못 입력했거나, 이 데이터베이스와 스키마에 없습니다.\n',
+  )
   const subscription = await cli('pause', 'nobody', '--operator', 'kim')
   expect(subscription.code).toBe(1)
   expect(subscription.stderr).toContain('There is no subscription "nobody"')

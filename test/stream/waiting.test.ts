@@ -71,6 +71,9 @@ test('L7 U9 events that wait in the log are told of: where nobody gets on with i
     workers: 0,
     rules: ['oldestPending', 'workerMissing'],
   })
+  expect(await scene.outbox.status()).toMatchObject([
+    { name: 'mirror', counts: { PENDING: 1, DONE: 0 }, oldestPendingSeconds: expect.closeTo(360, -2) },
+  ])
 })
 
 test('E14 to count them reads no more where there are many, open transactions among them', async () => {

@@ -12,8 +12,8 @@ export const statusCommand: Command = defineCommand({
     ko: '모든 구독의 상태를 보여 줍니다',
   },
   details: {
-    en: 'RETRYING are those of PENDING that failed or were given back at least once. DEAD counts deliveries,\nUNRESOLVED the dead letters that wait for a person.',
-    ko: '재시도 예정은 대기 중 가운데 한 번 이상 실패했거나 되돌아온 전달입니다. 데드는 전달 수이고,\n미해결은 사람의 결정을 기다리는 데드 레터 수입니다.',
+    en: 'RETRYING are those of PENDING that failed or were given back at least once. DEAD counts deliveries,\nUNRESOLVED the dead letters that wait for a person. Events that wait in the log are among PENDING after ten seconds.',
+    ko: '재시도 예정은 대기 중 가운데 한 번 이상 실패했거나 되돌아온 전달입니다. 데드는 전달 수이고,\n미해결은 사람의 결정을 기다리는 데드 레터 수입니다. 로그에서 기다리는 이벤트는 10초가 지나면 대기 중에 포함됩니다.',
   },
   operands: {},
   options: {},

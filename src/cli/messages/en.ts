@@ -51,6 +51,7 @@ export const en: Messages = {
   errors: {
     title: (code) => `Error (${code}):`,
     remark: () => null,
+    notFound: ({ message }) => message,
     unreachable: (address, reason) =>
       `The database at ${address} cannot be reached: ${reason}.\nIs the server running there, and do host and port agree?`,
     refused: (address, reason) => `The database at ${address} refused the connection: ${reason}.`,
@@ -58,6 +59,9 @@ export const en: Messages = {
     driverMissing:
       'The PostgreSQL driver is not installed. Commitpost uses the one of your project: npm install pg',
     database: (code, reason) => `The database reports an error (SQLSTATE ${code}): ${reason}.`,
+    rightMissing: (code, reason) =>
+      `The role of this connection lacks a right that this needs (SQLSTATE ${code}): ${reason}.\n` +
+      '"commitpost doctor" says which tables it cannot read, "commitpost roles sql" prints the rights that each role needs.',
     unexpected: (reason) => `Something unexpected went wrong: ${reason}\nWith --debug you see where.`,
     configNotFound: (path) => `There is no config file at ${path}, which --config names.`,
     noConfig: (directory, names) =>

@@ -1,4 +1,5 @@
 import type { CommitpostErrorCode } from '../../runtime/error-codes.ts'
+import type { NotFoundError } from '../../runtime/errors.ts'
 import { careKo } from './care-ko.ts'
 import { debeziumKo } from './debezium.ts'
 import { exportKo } from './export-messages.ts'
@@ -18,6 +19,14 @@ const REMARKS: Partial<Record<CommitpostErrorCode, string>> = {
   STORE_UNAVAILABLE: '데이터베이스에 연결할 수 없거나 응답이 없습니다. 잠시 후 다시 시도하십시오.',
   FILE_ERROR: '파일이나 디렉터리를 읽거나 쓸 수 없습니다.',
   SUBSCRIPTION_CONFLICT: '같은 이름의 구독이 다른 설정으로 등록되어 있습니다.',
+}
+
+const KINDS: Readonly<Record<NotFoundError['what'], string>> = {
+  'dead letter': '데드 레터',
+  export: '내보내기',
+  plan: '계획',
+  stream: '스트림',
+  subscription: '구독',
 }
 
 /** Korean. */
@@ -67,6 +76,8 @@ export const ko: Messages = {
   errors: {
     title: (code) => `오류 (${code}):`,
     remark: (code) => REMARKS[code] ?? null,
+    notFound: ({ what, id }) =>
+      `${KINDS[what]} "${id}"을(를) 찾을 수 없습니다. 잘못 입력했거나, 이 데이터베이스와 스키마에 없습니다.`,
     unreachable: (address, reason) =>
       `${address} 데이터베이스에 연결할 수 없습니다: ${reason}\n서버가 실행 중인지, 호스트와 포트가 맞는지 확인하십시오.`,
     refused: (address, reason) => `${address} 데이터베이스가 연결을 거부했습니다: ${reason}`,
@@ -74,6 +85,9 @@ export const ko: Messages = {
     driverMissing:
       'PostgreSQL 드라이버가 설치되어 있지 않습니다. Commitpost는 프로젝트의 드라이버를 사용합니다: npm install pg',
     database: (code, reason) => `데이터베이스 오류입니다 (SQLSTATE ${code}): ${reason}`,
+    rightMissing: (code, reason) =>
+      `이 연결의 역할에 필요한 권한이 없습니다 (SQLSTATE ${code}): ${reason}.\n` +
+      '"commitpost doctor"는 읽을 수 없는 테이블을 알려 주고, "commitpost roles sql"은 역할마다 필요한 권한을 출력합니다.',
     unexpected: (reason) => `예상하지 못한 오류입니다: ${reason}\n--debug 옵션으로 위치를 볼 수 있습니다.`,
     configNotFound: (path) => `--config 옵션으로 지정한 설정 파일이 없습니다: ${path}`,
     noConfig: (directory, names) =>

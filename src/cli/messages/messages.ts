@@ -1,4 +1,5 @@
 import type { CommitpostErrorCode } from '../../runtime/error-codes.ts'
+import type { NotFoundError } from '../../runtime/errors.ts'
 import type { Localized } from '../../runtime/language.ts'
 import type { DeadLetter } from '../../store/dead-letter-store.ts'
 import type { CareMessages } from './care-messages.ts'
@@ -66,11 +67,13 @@ export interface ErrorMessages {
   readonly title: (code: string) => string
   /** What a code of the library means, where its own message is in another language; null where nothing is to be added. */
   readonly remark: (code: CommitpostErrorCode) => string | null
+  readonly notFound: (error: NotFoundError) => string
   readonly unreachable: (address: string, reason: string) => string
   readonly refused: (address: string, reason: string) => string
   readonly invalidUrl: string
   readonly driverMissing: string
   readonly database: (code: string, reason: string) => string
+  readonly rightMissing: (code: string, reason: string) => string
   readonly unexpected: (reason: string) => string
   readonly configNotFound: (path: string) => string
   /** Without --config, files of these names are looked for. */

@@ -1,5 +1,5 @@
 import type { Clock } from '../../runtime/clock.ts'
-import { sqlState } from '../../runtime/sql-state.ts'
+import { INSUFFICIENT_PRIVILEGE, sqlState } from '../../runtime/sql-state.ts'
 import type { DoctorFacts, DoctorLimits, SchemaFacts, TablesFacts } from '../doctor-facts.ts'
 import { type PgClient, type PgPool, rawQuery, withClient } from './client.ts'
 import { brokenObjects } from './doctor-broken.ts'
@@ -37,8 +37,6 @@ export async function doctorFacts(
     }
   })
 }
-
-const INSUFFICIENT_PRIVILEGE = '42501'
 
 async function schemaFacts(
   client: PgClient,

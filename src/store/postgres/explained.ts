@@ -1,4 +1,5 @@
 import { CommitpostError, SchemaMissingError } from '../../runtime/errors.ts'
+import { INSUFFICIENT_PRIVILEGE } from '../../runtime/sql-state.ts'
 import { describeError } from '../../runtime/text.ts'
 import { type DriverError, driverErrorOf } from './driver-error.ts'
 import { plainName, type QuotedSchema } from './identifiers.ts'
@@ -48,7 +49,9 @@ function explanationOf(error: unknown, schema: QuotedSchema, what: string): unkn
     return new CommitpostError('STORE_UNAVAILABLE', message, { cause: error })
   }
   const advice =
-    found.code === '42501' ? ' `commitpost roles sql` prints the rights that each role needs.' : ''
+    found.code === INSUFFICIENT_PRIVILEGE
+      ? ' `commitpost roles sql` prints the rights that each role needs.'
+      : ''
   const message = `${what} was refused by the database (SQLSTATE ${found.code}): ${describeError(error)}.${advice}`
   return new CommitpostError('STORE_REFUSED', message, { cause: error })
 }

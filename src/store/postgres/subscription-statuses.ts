@@ -2,6 +2,7 @@ import type { SubscriptionStatus } from '../inspect-store.ts'
 import { type PgPool, type RawRow, rawQuery, withClient } from './client.ts'
 import type { QuotedSchema } from './identifiers.ts'
 import { openTransaction } from './open-transaction.ts'
+import { toUnread, type Unread, unreadSql } from './unread-events.ts'
 
 // Reads every delivery once. Ages are judged by the clock that wrote the times.
 const subscriptionStatusesSql = (schema: QuotedSchema): string => `
@@ -27,14 +28,35 @@ const subscriptionStatusesSql = (schema: QuotedSchema): string => `
        group by l.subscription_id) l on l.subscription_id = s.id
    order by s.name, s.id`
 
+/** LIMIT NULL is none. */
+const NO_LIMIT = null
+
 /** How every subscription stands, by name. Exact counts: for a person who asks, not for a scrape each second. */
 export async function subscriptionStatuses(
   pool: PgPool,
   schema: QuotedSchema,
 ): Promise<readonly SubscriptionStatus[]> {
-  const rows = await withClient(pool, (client) => rawQuery(client, subscriptionStatusesSql(schema), []))
+  const [rows, inLog] = await withClient(pool, async (client) => [
+    await rawQuery(client, subscriptionStatusesSql(schema), []),
+    await rawQuery(client, unreadSql(schema), [NO_LIMIT, 0]),
+  ])
   const waitsFor = rows.some(([, state]) => state === 'joining') ? await openTransaction(pool, schema) : null
-  return rows.map((row) => toStatus(row, row[1] === 'joining' ? waitsFor : null))
+  const statuses = rows.map((row) => toStatus(row, row[1] === 'joining' ? waitsFor : null))
+  return inLog.map(toUnread).reduce((all, part) => all.map((each) => withUnread(each, part)), statuses)
+}
+
+/** What is still in the log waits like what has a delivery. The name of a retired one may have been given again. */
+function withUnread(
+  status: SubscriptionStatus,
+  { subscription, count, oldestSeconds }: Unread,
+): SubscriptionStatus {
+  if (status.name !== subscription || status.state === 'retired') return status
+  const { counts, oldestPendingSeconds: oldest } = status
+  return {
+    ...status,
+    counts: { ...counts, PENDING: counts.PENDING + count },
+    oldestPendingSeconds: Math.max(oldest ?? 0, oldestSeconds),
+  }
 }
 
 function toStatus(row: RawRow, waitsFor: SubscriptionStatus['waitsFor']): SubscriptionStatus {
