@@ -130,6 +130,23 @@ describe.skipIf(!kafkaAvailable())('the outbox of ivm through Debezium and Kafka
     expect(second?.value).toBe('[1, "a list"]')
   })
 
+  test('I4 expanded, the payload is an object with a schema of its own; what cannot be expanded is a text', async () => {
+    const options = ['--payload', 'expanded', '--topic-prefix', 'expanded']
+    const expanded = await printedConfig(system.ivm, 'expanded', options)
+    await using expandedRecords = await readTopics(system.kafka.bootstrap, ['expanded.raw_data'])
+    await register(system, expanded)
+    const add = `insert into outbox_event (stream, event_type, aggregate_type, aggregate_id, payload)
+                 values ('ivm', 'Expanded', 'raw_data', $1, $2::jsonb)`
+    await system.ivm.pool.query(add, ['expanded:1', '{"a": {"b": [1, 2]}, "none": null, "empty": []}'])
+    await system.ivm.pool.query(add, ['expanded:2', '{"mixed": ["a", 1]}'])
+    await comes('both', () => expandedRecords.all.length >= 2)
+    const valueOf = (wanted: string): unknown =>
+      JSON.parse(expandedRecords.all.find(({ key }) => key === wanted)?.value ?? '')
+    expect(valueOf('expanded:1')).toEqual({ a: { b: [1, 2] }, none: null })
+    expect(valueOf('expanded:2')).toBe('{"mixed": ["a", 1]}')
+    await unregister(system, expanded)
+  })
+
   test('I7 a fault of the application rolls back, and nothing of it is published', async () => {
     const fault = (): Promise<void> => Promise.reject(new Error('the application failed'))
     const faulty = { ...product, tenantId: 'faulty' }
