@@ -17,6 +17,8 @@ export interface ConnectorRequest {
   readonly schema: string
   /** An event goes to the topic `<topicPrefix>.<aggregate type>`. */
   readonly topicPrefix: string
+  /** Which column becomes the key of a record: what has none in it has no key. */
+  readonly key: 'aggregate-id' | 'ordering-key'
   /** Whether the payload is handed on as it is, in JSON, or taken apart into fields with a schema by the router. */
   readonly payload: 'json' | 'expanded'
   /** Whether events that are in the table when it first starts are sent as well. */

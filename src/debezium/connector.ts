@@ -85,12 +85,15 @@ const HEADERS = {
   headers: 'headers',
 }
 
-function routerSettings({ topicPrefix, payload }: ConnectorRequest): Settings {
-  const placement = Object.entries(HEADERS).map(([column, header]) => `${column}:header:${header}`)
+function routerSettings({ topicPrefix, payload, key }: ConnectorRequest): Settings {
+  const isByOrder = key === 'ordering-key'
+  // Where the aggregate id is the key, it needs no header.
+  const headers = isByOrder ? { ...HEADERS, aggregate_id: 'aggregateId' } : HEADERS
+  const placement = Object.entries(headers).map(([column, header]) => `${column}:header:${header}`)
   const router = {
     type: 'io.debezium.transforms.outbox.EventRouter',
     'table.field.event.id': 'event_id',
-    'table.field.event.key': 'aggregate_id',
+    'table.field.event.key': isByOrder ? 'ordering_key' : 'aggregate_id',
     'table.field.event.type': 'event_type',
     'table.field.event.payload': 'payload',
     'table.fields.additional.placement': placement.join(','),

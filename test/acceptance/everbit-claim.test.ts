@@ -105,7 +105,7 @@ describe('claims of everbit', () => {
     expect(handled).toHaveLength(10)
   })
 
-  test('E8 the four named workers each take their own stream', async () => {
+  test('E8 the four named workers each take their own stream, and nothing else', async () => {
     await using everbit = await openEverbit()
     const { outbox, pool } = everbit
     const taken: string[] = []
@@ -137,6 +137,8 @@ describe('claims of everbit', () => {
         { type: 'OrderAccepted', aggregateId: 'a', payload: { identifier } },
         { type: 'RunBacktest', aggregateId: 'j', payload: { jobId: 'j' } },
         { type: 'KillSwitchEnabled', aggregateId: 'OWNER', payload: { reason: 'manual' } },
+        // Of the fifth stream, which none of them has.
+        { type: 'BacktestCompleted', aggregateId: 'j', payload: { jobId: 'j', profitRate: 0.03 } },
       ]),
     )
     await everbit.untilSettled()

@@ -4,8 +4,13 @@ import { type EverbitEvents, openEverbit, publishCommands } from './everbit-syst
 import { type DeliveryRow, eventually, signal } from './support.ts'
 
 /** Fails at first, and then waits until it is released. Writes its attempts down. */
-function failingOnce(attempts: number[], released: Promise<void>): Subscription<EverbitEvents, Transaction> {
+function failingOnce(
+  order: 'none' | 'aggregate',
+  attempts: number[],
+  released: Promise<void>,
+): Subscription<EverbitEvents, Transaction> {
   return subscription('order-executor', {
+    order,
     maxAttempts: 7,
     retry: { delayMs: () => 60_000 },
     on: {
@@ -71,25 +76,29 @@ describe('columns of everbit', () => {
     })
   })
 
-  test('E3 each column tells what has happened so far, and a restarted worker goes on from there', async () => {
-    await using everbit = await openEverbit()
-    const attempts: number[] = []
-    const released = signal()
-    const first = await everbit.run([failingOnce(attempts, released.happened)])
-    const [eventId = ''] = await publishCommands(everbit, 1)
-    await eventually('the first attempt has failed', () => everbit.toldOf('retried').length === 1)
-    await first.stop()
-    expectWaitingForRetry(await everbit.delivery(eventId))
+  test.each(['none', 'aggregate'] as const)(
+    'E3 each column tells what has happened so far, and a restarted worker goes on from there (order: %s)',
+    async (order) => {
+      await using everbit = await openEverbit()
+      const attempts: number[] = []
+      const released = signal()
+      const failing = () => failingOnce(order, attempts, released.happened)
+      const first = await everbit.run([failing()])
+      const [eventId = ''] = await publishCommands(everbit, 1)
+      await eventually('the first attempt has failed', () => everbit.toldOf('retried').length === 1)
+      await first.stop()
+      expectWaitingForRetry(await everbit.delivery(eventId))
 
-    const options = { workerId: 'order-executor-worker', leaseMs: 30_000 }
-    await everbit.runElsewhere([failingOnce(attempts, released.happened)], options)
-    await everbit.passRetryDelays()
-    await everbit.untilStatus(eventId, 'PROCESSING')
-    expectRunning(await everbit.delivery(eventId), 'order-executor-worker')
+      const options = { workerId: 'order-executor-worker', leaseMs: 30_000 }
+      await everbit.runElsewhere([failing()], options)
+      await everbit.passRetryDelays()
+      await everbit.untilStatus(eventId, 'PROCESSING')
+      expectRunning(await everbit.delivery(eventId), 'order-executor-worker')
 
-    released.happen()
-    await everbit.untilStatus(eventId, 'DONE')
-    expectDone(await everbit.delivery(eventId))
-    expect(attempts).toEqual([1, 2])
-  })
+      released.happen()
+      await everbit.untilStatus(eventId, 'DONE')
+      expectDone(await everbit.delivery(eventId))
+      expect(attempts).toEqual([1, 2])
+    },
+  )
 })

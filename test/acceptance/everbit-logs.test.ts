@@ -163,7 +163,6 @@ describe('logs of everbit', () => {
     ])
   })
 
-  // Known to fail: the line has no trace id and empty aggregate fields (src/worker/unmatched-event.ts).
   test('E15 the line about an event that no subscription takes carries them', async () => {
     const { logger, lines } = recordingLogger()
     await using everbit = await openEverbit({ logger })
@@ -175,7 +174,6 @@ describe('logs of everbit', () => {
     expect(linesAbout(lines, eventId)).toMatchObject([{ fields: fieldsOf('nobodys', eventId) }])
   })
 
-  // Known to fail: recovery tells a number of dead deliveries, not which (src/worker/housekeeping.ts).
   test('E15 an event that kills its worker again and again has a line of its own when it is dead', async () => {
     const { logger, lines } = recordingLogger()
     await using everbit = await openEverbit({ logger })
@@ -195,7 +193,6 @@ describe('logs of everbit', () => {
     expect(await everbit.outbox.deadLetters.list()).toMatchObject([{ eventId, errorCode: 'CRASHED' }])
   })
 
-  // Known to fail: ctx.log says OrderFilled, the worker's own lines say ORDER_FILLED.
   test('E15 all lines about an event name its type alike, also where the table knows it by another name', async () => {
     const { logger, lines } = recordingLogger()
     const stored = defineEvents({

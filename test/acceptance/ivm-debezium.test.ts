@@ -11,12 +11,13 @@ import {
   register,
   unregister,
 } from './debezium-system.ts'
-import { ingest, payloadOf, product } from './ivm-system.ts'
+import { ingest, payloadOf, product, slice } from './ivm-system.ts'
 
 bePatient()
 
 const RAW_DATA = 'ivm.events.raw_data'
 const SLICE = 'ivm.events.slice'
+const CHANGESET = 'ivm.events.changeset'
 const START_MS = 300_000
 
 describe.skipIf(!kafkaAvailable())('the outbox of ivm through Debezium and Kafka', () => {
@@ -28,7 +29,7 @@ describe.skipIf(!kafkaAvailable())('the outbox of ivm through Debezium and Kafka
     system = await openDebezium()
     config = await printedConfig(system.ivm, CONNECTOR)
     await register(system, config)
-    records = await readTopics(system.kafka.bootstrap, [RAW_DATA, SLICE])
+    records = await readTopics(system.kafka.bootstrap, [RAW_DATA, SLICE, CHANGESET])
   }, START_MS)
 
   afterAll(async () => {
@@ -98,12 +99,16 @@ describe.skipIf(!kafkaAvailable())('the outbox of ivm through Debezium and Kafka
   })
 
   test('I5 each aggregate type has its topic', async () => {
-    const payload = { tenantId: 'tenant-2', entityKey: 'p', sliceType: 'CORE', sliceVersion: 1 }
+    const payload = { ...slice, tenantId: 'tenant-2', entityKey: 'p' }
     await system.ivm.publish('SliceCreated', { aggregateId: 'tenant-2:p:CORE', payload })
+    await system.ivm.publish('ChangesetCreated', { aggregateId: 'changeset:1', payload: {} })
     const [record] = await arrived('tenant-2:p:CORE', 1)
     expect(record?.topic).toBe(SLICE)
     expect(record?.headers['eventType']).toBe('SliceCreated')
     expect(JSON.parse(record?.value ?? '')).toEqual(payload)
+    expect(await arrived('changeset:1', 1)).toMatchObject([
+      { topic: CHANGESET, headers: { eventType: 'ChangesetCreated' } },
+    ])
   })
 
   test('I4 the payload arrives whole whatever is in it, and so do the headers of the event', async () => {
@@ -123,6 +128,23 @@ describe.skipIf(!kafkaAvailable())('the outbox of ivm through Debezium and Kafka
     expect(first?.headers['sequence']).toBe('1')
     expect(JSON.parse(first?.headers['headers'] ?? '')).toEqual(traced)
     expect(second?.value).toBe('[1, "a list"]')
+  })
+
+  test('I4 expanded, the payload is an object with a schema of its own; what cannot be expanded is a text', async () => {
+    const options = ['--payload', 'expanded', '--topic-prefix', 'expanded']
+    const expanded = await printedConfig(system.ivm, 'expanded', options)
+    await using expandedRecords = await readTopics(system.kafka.bootstrap, ['expanded.raw_data'])
+    await register(system, expanded)
+    const add = `insert into outbox_event (stream, event_type, aggregate_type, aggregate_id, payload)
+                 values ('ivm', 'Expanded', 'raw_data', $1, $2::jsonb)`
+    await system.ivm.pool.query(add, ['expanded:1', '{"a": {"b": [1, 2]}, "none": null, "empty": []}'])
+    await system.ivm.pool.query(add, ['expanded:2', '{"mixed": ["a", 1]}'])
+    await comes('both', () => expandedRecords.all.length >= 2)
+    const valueOf = (wanted: string): unknown =>
+      JSON.parse(expandedRecords.all.find(({ key }) => key === wanted)?.value ?? '')
+    expect(valueOf('expanded:1')).toEqual({ a: { b: [1, 2] }, none: null })
+    expect(valueOf('expanded:2')).toBe('{"mixed": ["a", 1]}')
+    await unregister(system, expanded)
   })
 
   test('I7 a fault of the application rolls back, and nothing of it is published', async () => {
@@ -199,6 +221,27 @@ describe.skipIf(!kafkaAvailable())('the outbox of ivm through Debezium and Kafka
     await comes('the slice from before', () => lateRecords.all.length >= 1)
     expect(lateRecords.all.map(({ key }) => key)).toEqual(['tenant-2:p:CORE'])
     await unregister(system, late)
+  })
+
+  test('L9 the key follows the ordering key where that is asked for, and the aggregate id is a header', async () => {
+    const keyed = await printedConfig(system.ivm, 'keyed', [
+      '--key',
+      'ordering-key',
+      '--topic-prefix',
+      'keyed',
+    ])
+    await using keyedRecords = await readTopics(system.kafka.bootstrap, ['keyed.TRANSACTION'])
+    await register(system, keyed)
+    await system.ivm.pool.query(
+      `insert into outbox_event (stream, event_type, aggregate_type, aggregate_id, ordering_key, payload)
+       select 'ledger', 'LEDGER_POSTED', 'TRANSACTION', 't-' || n, 'acc-1', '{}' from generate_series(1, 20) n`,
+    )
+    await comes('all of the account', () => keyedRecords.all.length >= 20)
+    expect(new Set(keyedRecords.all.map(({ key, partition }) => `${key} in ${partition}`)).size).toBe(1)
+    expect(keyedRecords.all.map(({ key, headers }) => [key, headers['aggregateId']])).toEqual(
+      Array.from({ length: 20 }, (_, n) => ['acc-1', `t-${n + 1}`]),
+    )
+    await unregister(system, keyed)
   })
 
   test('I4 a table in partitions goes by its own name', async () => {

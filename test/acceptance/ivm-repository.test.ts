@@ -76,7 +76,6 @@ describe('the repository port of the RFC', () => {
     expect(await findSoon(repository)).toEqual([id])
   })
 
-  // Known to fail: nothing lets the subscription finish joining unless a worker happens to run.
   test('I2 what was being inserted during the first findPending is found once it is committed', async () => {
     await using ivm = await openIvm()
     await using repository = openRepository(ivm)

@@ -25,8 +25,10 @@ export const ivmEvents = defineEvents({
       entityKey: z.string(),
       sliceType: z.string(),
       sliceVersion: z.int(),
+      contentHash: z.string(),
     }),
   },
+  ChangesetCreated: { stream: 'ivm.events.changeset', aggregate: 'changeset' },
 })
 
 export type IvmEvents = typeof ivmEvents
@@ -63,6 +65,18 @@ export function payloadOf({
   const contentHash = `sha256:${createHash('sha256').update(content).digest('hex')}`
   return { ...request, contentHash, schemaId: 'product.v1', schemaVersion: '1.0.0' }
 }
+
+/** As section 6-2 of the RFC has it. */
+export const slice: PayloadInput<IvmEvents, 'SliceCreated'> = {
+  tenantId: 'tenant-1',
+  entityKey: 'product-123',
+  sliceType: 'CORE',
+  sliceVersion: 1,
+  contentHash: 'sha256:0',
+}
+
+/** The polling worker of version 1: every second, at most a hundred. */
+export const POLLING = { pollMs: 1_000, batchSize: 100, drain: false } as const
 
 /** The workflow of the RFC: business row and event in one transaction; a put that was made before changes nothing. */
 export async function ingest(

@@ -1,7 +1,8 @@
 import type { PoolClient } from 'pg'
 import { describe, expect, test } from 'vitest'
 import { subscription } from '../../src/index.ts'
-import { ingest, openIvm, payloadOf, product } from './ivm-system.ts'
+import { resolveSubscription } from '../../src/worker/resolve-subscription.ts'
+import { ingest, ivmEvents, openIvm, POLLING, payloadOf, product } from './ivm-system.ts'
 import { deliveredTimes } from './support.ts'
 
 describe('ingestion of ivm', () => {
@@ -41,6 +42,11 @@ describe('ingestion of ivm', () => {
     expect(await ivm.count('raw_data')).toBe(1)
     expect(await ivm.count('outbox_event')).toBe(1)
   })
+})
+
+test('I1 the polling worker of version 1, every second and a hundred at most, is exactly what the options say', () => {
+  const poller = { name: 'slicing', options: { ...POLLING, on: { RawDataIngested: () => {} } } }
+  expect(resolveSubscription(ivmEvents, poller)).toMatchObject(POLLING)
 })
 
 describe('idempotent consumers of ivm', () => {

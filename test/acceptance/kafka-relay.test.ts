@@ -4,7 +4,8 @@ import { defineEvents, relay } from '../../src/index.ts'
 import { kafka, sequenceChecker } from '../../src/kafka/index.ts'
 import { kafkaAvailable } from '../support/kafka/jars.ts'
 import { bePatient } from '../support/patience.ts'
-import { ingest, openIvm, payloadOf, product } from './ivm-system.ts'
+import { STREAMS } from './everbit-system.ts'
+import { ingest, openIvm, payloadOf, product, slice } from './ivm-system.ts'
 import { type SeenMessage, TestKafka } from './kafka-support.ts'
 import { openLedger } from './ledger-system.ts'
 import { openSystem } from './support.ts'
@@ -27,7 +28,7 @@ describe.skipIf(!kafkaAvailable())('a relay to a real Kafka', () => {
   })
 
   test('E4 E16 streams are topics unchanged: what commits in a transaction arrives there, what rolls back does not', async () => {
-    await broker.createTopics(['everbit.trade.event', 'everbit.trade.command'])
+    await broker.createTopics(STREAMS)
     await using system = await openSystem(trade)
     await system.run([relay('to-kafka', { via: kafka({ producer: broker.producer }) })])
     const filled = await system.publish('OrderFilled', {
@@ -61,7 +62,8 @@ describe.skipIf(!kafkaAvailable())('a relay to a real Kafka', () => {
   })
 
   test('I4 I5 topic by aggregate type, key the aggregate id, the value an envelope with the names of the RFC', async () => {
-    await broker.createTopics(['ivm.events.raw_data', 'ivm.events.slice'])
+    const topics = ['ivm.events.raw_data', 'ivm.events.slice', 'ivm.events.changeset']
+    await broker.createTopics(topics)
     await using ivm = await openIvm()
     const via = kafka({
       producer: broker.producer,
@@ -77,18 +79,33 @@ describe.skipIf(!kafkaAvailable())('a relay to a real Kafka', () => {
       },
     })
     await ivm.run([relay('v2', { via, order: 'aggregate' })])
-    const eventId = await ingest(ivm, product)
+    const aggregateId = 'tenant-1:product-123'
+    const written = [
+      { eventType: 'RawDataIngested', payload: payloadOf(product), eventId: await ingest(ivm, product) },
+      {
+        eventType: 'SliceCreated',
+        payload: slice,
+        eventId: await ivm.publish('SliceCreated', { aggregateId, payload: slice }),
+      },
+      {
+        eventType: 'ChangesetCreated',
+        payload: {},
+        eventId: await ivm.publish('ChangesetCreated', { aggregateId, payload: {} }),
+      },
+    ]
     await ivm.untilSettled()
-    const [message] = await broker.read('ivm.events.raw_data')
-    expect(message).toMatchObject({ topic: 'ivm.events.raw_data', key: 'tenant-1:product-123' })
-    expect(message?.headers).toMatchObject({ eventType: 'RawDataIngested', eventId })
-    expect(JSON.parse(message?.value ?? '')).toEqual({
-      eventId,
-      eventType: 'RawDataIngested',
-      timestamp: expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
-      aggregateId: 'tenant-1:product-123',
-      payload: payloadOf(product),
-    })
+    for (const [index, { eventId, eventType, payload }] of written.entries()) {
+      const [message] = await broker.read(topics[index] ?? '')
+      expect(message).toMatchObject({ key: aggregateId, headers: { eventType, eventId } })
+      const timestamp = expect.stringMatching(/^\d{4}-\d\d-\d\dT/)
+      expect(JSON.parse(message?.value ?? '')).toEqual({
+        eventId,
+        eventType,
+        timestamp,
+        aggregateId,
+        payload,
+      })
+    }
   })
 
   test('L9 L10 one topic per event type, the key follows the account, and a consumer verifies the sequence', async () => {

@@ -115,6 +115,22 @@ describe('metrics of everbit', () => {
     expect(samples.get('everbit_outbox_workers_running')).toBe(1)
   })
 
+  test('E14 what waits is counted, with the age of the oldest', async () => {
+    const notification = system.outbox.subscription('notification', {
+      on: { OrderAccepted: () => undefined },
+    })
+    await (await system.run([notification])).stop()
+    const order = { aggregateId: 'a', headers: ATTRIBUTES, payload: { identifier: 'a' } } as const
+    await system.publish('OrderAccepted', order)
+    const ageOfOldest = `select extract(epoch from clock_timestamp() - min(created_at))::float8 from outbox_event`
+    const least = await system.value<number>(ageOfOldest)
+    const { samples } = await scrape()
+    expect(samples.get(`everbit_outbox_pending{${TRADE}}`)).toBe(1)
+    const age = samples.get(`everbit_outbox_oldest_pending_seconds{${TRADE}}`)
+    expect(age).toBeGreaterThanOrEqual(least)
+    expect(age).toBeLessThanOrEqual(await system.value<number>(ageOfOldest))
+  })
+
   test('E14 a scrape that hangs delays no delivery, and none is left waiting for it', async () => {
     const handled = system.outbox.subscription('notification', { on: { OrderAccepted: () => undefined } })
     await system.run([handled])

@@ -45,7 +45,7 @@ test('never prints the password of the address unless it is asked to', async () 
   expect(shown.config['database.password']).toBe('s3cret!')
 })
 
-test('the host as Kafka Connect sees it, the topics, the payload, the publication and the start can be chosen', async () => {
+test('the host as Kafka Connect sees it, the topics, the key, the payload, the publication and the start can be chosen', async () => {
   const { config } = await printed(
     '--database',
     POSTGRES,
@@ -60,6 +60,8 @@ test('the host as Kafka Connect sees it, the topics, the payload, the publicatio
     '--publication',
     'disabled',
     '--existing',
+    '--key',
+    'ordering-key',
   )
   expect(config).toMatchObject({
     'database.hostname': 'postgres',
@@ -69,6 +71,10 @@ test('the host as Kafka Connect sees it, the topics, the payload, the publicatio
     'value.converter': 'org.apache.kafka.connect.json.JsonConverter',
     'publication.autocreate.mode': 'disabled',
     'snapshot.mode': 'initial',
+    'transforms.outbox.table.field.event.key': 'ordering_key',
+    'transforms.outbox.table.fields.additional.placement': expect.stringContaining(
+      'aggregate_id:header:aggregateId',
+    ),
   })
 })
 
@@ -93,6 +99,7 @@ test.each([
     'schema.history.internal.kafka.bootstrap.servers': 'kafka:29092',
     'transforms.outbox.table.field.event.key': 'aggregate_id',
   })
+  expect(config['transforms.outbox.table.fields.additional.placement']).not.toContain('aggregate_id')
   expect(Object.keys(config).filter((name) => /slot|publication|plugin\.name/.test(name))).toEqual([])
 })
 
@@ -102,6 +109,7 @@ test.each([
   [['--database', 'postgres://a%ZZ@db/shop'], 'with all of these parts'],
   [['--database', POSTGRES, '--name', 'a b'], '--name must be letters, digits, ".", "_" and "-", at most 63'],
   [['--database', POSTGRES, '--topic-prefix', '주문'], '--topic-prefix must be letters'],
+  [['--database', POSTGRES, '--key', 'event-id'], '--key must be aggregate-id'],
   [['--database', POSTGRES, '--payload', 'avro'], '--payload must be json'],
   [[], 'No database is named'],
 ])('refuses %j', async (args, said) => {

@@ -96,6 +96,24 @@ test('a second Ctrl-C ends it at once, and its server with it', { timeout: 90_00
   await expect.poll(() => isRunning((rows[0] as { pid: number }).pid), { timeout: 10_000 }).toBe(false)
 })
 
+test('an event that the shop did not sell breaks the equation, and the demo ends with 1', {
+  timeout: 90_000,
+}, async () => {
+  const demo = startCli(['demo', '--json'])
+  const started = jsonLines(await demo.line('"started"'))[0]
+  const client = new pg.Client({ connectionString: started?.url })
+  await client.connect()
+  await client.query(
+    `insert into commitpost.outbox_event (stream, event_type, aggregate_type, aggregate_id, payload)
+     values ('elsewhere', 'ThingHappened', 'thing', '1', '{}')`,
+  )
+  await client.end()
+  demo.signal('SIGINT')
+  const { code, stdout } = await demo.ended
+  expect(code).toBe(1)
+  expect(jsonLines(stdout).at(-1)).toMatchObject({ kind: 'result', holds: false })
+})
+
 const sound: Findings = {
   counts: { published: 10, rolledBack: 2, ghosts: 0 },
   latency: { p50: 1, p99: 2 },

@@ -82,6 +82,7 @@ describe('infra/compose.yaml', () => {
       name,
       ports.map((port) => port.split(':')[1]).join(),
     ])
+    expect(PORTS).toEqual({ postgres: 5432, kafka: 9092, connect: 8083 })
     expect(Object.fromEntries(published)).toEqual({
       postgres: String(PORTS.postgres),
       kafka: String(PORTS.kafka),

@@ -49,6 +49,13 @@ const options = {
     { least: 1, most: 65_535 },
     { en: 'The port to that. Default: the port of the address', ko: '그 포트입니다. 기본값: 주소의 포트' },
   ),
+  key: withDefault<ConnectorRequest['key']>(
+    choice('aggregate-id|ordering-key', ['aggregate-id', 'ordering-key'], {
+      en: 'What the key of a record is; ordering-key only where every event has one of its own. Default: aggregate-id',
+      ko: '레코드의 키입니다. ordering-key는 모든 이벤트에 자체 순서 키가 있을 때만 씁니다. 기본값: aggregate-id',
+    }),
+    'aggregate-id',
+  ),
   payload: withDefault<ConnectorRequest['payload']>(
     choice('json|expanded', ['json', 'expanded'], {
       en: 'json hands it on as it is; expanded lets the router take it apart, for converters with a schema. Default: json',
@@ -135,6 +142,7 @@ function requestOf({ values, globals, messages }: Invocation<ValuesOf<typeof opt
     schema,
     name: values.name,
     topicPrefix: values['topic-prefix'],
+    key: values.key,
     payload: values.payload,
     existing: values.existing,
     publication: values.publication,

@@ -99,6 +99,12 @@ export const commandLine: Group = {
       '--topic-prefix must be letters, digits, ".", "_" and "-", at most 120 of them',
     ),
     cli(
+      ['debezium', 'config', '--database', NO_SERVER, '--key', 'event-id'],
+      2,
+      'USAGE',
+      '--key must be aggregate-id or ordering-key',
+    ),
+    cli(
       ['debezium', 'config', '--database', NO_SERVER, '--server-id', '0'],
       2,
       'USAGE',

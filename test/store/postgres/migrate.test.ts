@@ -188,7 +188,7 @@ describe('the status', () => {
     expect(await migrationStatus(db.pool, options)).toMatchObject({ state: 'ahead', schemaVersion: 9999 })
   })
 
-  test('a worker learns which command to run', async () => {
+  test('a worker learns which command to run, and does not run on a schema newer than its code', async () => {
     const schema = quoteSchema(db.schema)
     await expect(assertSchemaCurrent(db.pool, schema)).rejects.toMatchObject({
       code: 'SCHEMA_MISSING',
@@ -197,6 +197,8 @@ describe('the status', () => {
     })
     await migrateUp(db.pool, { schema: db.schema })
     await expect(assertSchemaCurrent(db.pool, schema)).resolves.toBeUndefined()
+    await db.pool.query(`insert into outbox_migration (version, name, checksum) values (9999, 'future', 'x')`)
+    await expect(assertSchemaCurrent(db.pool, schema)).rejects.toMatchObject({ found: 9999 })
   })
 })
 
