@@ -133,6 +133,7 @@ async function capture(
     schema: SCHEMA,
     topicPrefix: prefix,
     payload: 'json',
+    key: 'aggregate-id',
     existing: false,
     publication: 'filtered',
     bootstrap: '',

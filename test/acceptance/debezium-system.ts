@@ -3,6 +3,7 @@ import { runCli } from '../cli/support.ts'
 import { type KafkaServer, startKafka } from '../support/kafka/broker.ts'
 import { type ConnectServer, startConnect } from '../support/kafka/connect.ts'
 import type { ConnectorConfig } from '../support/kafka/connectors.ts'
+import type { KafkaRecord, Records } from '../support/kafka/records.ts'
 import { comes } from '../support/patience.ts'
 import { type Ivm, openIvm } from './ivm-system.ts'
 
@@ -53,6 +54,13 @@ export async function printedConfig(
   ])
   if (stdout === '') throw new Error(stderr)
   return (JSON.parse(stdout) as { config: ConnectorConfig }).config
+}
+
+/** Waits for so many records whose keys begin like this. */
+export async function arrived(records: Records, key: string, count: number): Promise<readonly KafkaRecord[]> {
+  const found = (): readonly KafkaRecord[] => records.all.filter((record) => record.key?.startsWith(key))
+  await comes(`${count} records of ${key}`, () => found().length >= count)
+  return found()
 }
 
 /** Where a connector runs, and the system whose outbox it reads. */

@@ -4,6 +4,7 @@ import { kafkaAvailable } from '../support/kafka/jars.ts'
 import { type KafkaRecord, type Records, readTopics } from '../support/kafka/records.ts'
 import { bePatient, comes } from '../support/patience.ts'
 import {
+  arrived,
   CONNECTOR,
   type DebeziumSystem,
   openDebezium,
@@ -38,13 +39,6 @@ describe.skipIf(!kafkaAvailable())('the outbox of ivm through Debezium and Kafka
     await system?.[Symbol.asyncDispose]()
   }, START_MS)
 
-  /** Waits for so many records whose keys begin like this. */
-  const arrived = async (key: string, count: number): Promise<readonly KafkaRecord[]> => {
-    const found = (): readonly KafkaRecord[] => records.all.filter((record) => record.key?.startsWith(key))
-    await comes(`${count} records of ${key}`, () => found().length >= count)
-    return found()
-  }
-
   test('I4 I7 the printed connector registers as it is, runs, and captures the outbox table only', async () => {
     expect(await system.ivm.value('show wal_level')).toBe('logical')
     expect(await system.connect.status(CONNECTOR)).toEqual({
@@ -63,21 +57,12 @@ describe.skipIf(!kafkaAvailable())('the outbox of ivm through Debezium and Kafka
     ['MySqlConnector', 'mysql://app@127.0.0.1:1/shop'],
   ])('I4 the %s knows every setting that is printed for it', async (plugin, database) => {
     const printed = await printedConfig(system.ivm, CONNECTOR, ['--database', database])
-    const response = await fetch(`${system.connect.url}/connector-plugins/${plugin}/config/validate`, {
-      method: 'PUT',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify(printed),
-    })
-    const { configs } = (await response.json()) as { configs: { definition: { name: string } }[] }
-    const known = new Set(configs.map(({ definition }) => definition.name))
-    const unknown = Object.keys(printed).filter((name) => !known.has(name))
-    // These are handed on to what keeps the history of the tables.
-    expect(unknown.filter((name) => !name.startsWith('schema.history.internal.kafka.'))).toEqual([])
+    expect(await system.connect.unknownSettings(plugin, printed)).toEqual([])
   })
 
   test('I4 I5 I7 an ingest arrives: topic by aggregate type, key, headers, and the payload as the value', async () => {
     const eventId = await ingest(system.ivm, product)
-    const [record] = await arrived('tenant-1:product-123', 1)
+    const [record] = await arrived(records, 'tenant-1:product-123', 1)
     expect(record?.topic).toBe(RAW_DATA)
     expect(record?.key).toBe('tenant-1:product-123')
     const [written] = await system.ivm.rows<{ occurred_at: Date }>(
@@ -102,11 +87,11 @@ describe.skipIf(!kafkaAvailable())('the outbox of ivm through Debezium and Kafka
     const payload = { ...slice, tenantId: 'tenant-2', entityKey: 'p' }
     await system.ivm.publish('SliceCreated', { aggregateId: 'tenant-2:p:CORE', payload })
     await system.ivm.publish('ChangesetCreated', { aggregateId: 'changeset:1', payload: {} })
-    const [record] = await arrived('tenant-2:p:CORE', 1)
+    const [record] = await arrived(records, 'tenant-2:p:CORE', 1)
     expect(record?.topic).toBe(SLICE)
     expect(record?.headers['eventType']).toBe('SliceCreated')
     expect(JSON.parse(record?.value ?? '')).toEqual(payload)
-    expect(await arrived('changeset:1', 1)).toMatchObject([
+    expect(await arrived(records, 'changeset:1', 1)).toMatchObject([
       { topic: CHANGESET, headers: { eventType: 'ChangesetCreated' } },
     ])
   })
@@ -118,7 +103,7 @@ describe.skipIf(!kafkaAvailable())('the outbox of ivm through Debezium and Kafka
     const traced = { traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01' }
     await system.ivm.pool.query(add, ['odd:1', payload, traced])
     await system.ivm.pool.query(add, ['odd:2', '[1, "a list"]', {}])
-    const [first, second] = await arrived('odd:', 2).then((all) =>
+    const [first, second] = await arrived(records, 'odd:', 2).then((all) =>
       all.toSorted((one, other) => (one.key ?? '').localeCompare(other.key ?? '')),
     )
     const stored = await system.ivm.value<string>(
@@ -152,7 +137,7 @@ describe.skipIf(!kafkaAvailable())('the outbox of ivm through Debezium and Kafka
     const faulty = { ...product, tenantId: 'faulty' }
     await expect(ingest(system.ivm, faulty, fault)).rejects.toThrow('the application failed')
     await ingest(system.ivm, { ...faulty, version: 2 })
-    const seen = await arrived('faulty:', 1)
+    const seen = await arrived(records, 'faulty:', 1)
     expect(seen.map(({ value }) => JSON.parse(value ?? '').version)).toEqual([2])
     expect(await system.ivm.count('raw_data', "tenant_id = 'faulty'")).toBe(1)
   })
@@ -170,7 +155,7 @@ describe.skipIf(!kafkaAvailable())('the outbox of ivm through Debezium and Kafka
       })
       await system.ivm.outbox.inTransaction(system.ivm.pool, (tx) => system.ivm.outbox.publishAll(tx, inputs))
     }
-    const seen = await arrived('ordered:', aggregates * versions)
+    const seen = await arrived(records, 'ordered:', aggregates * versions)
     expect(seen).toHaveLength(aggregates * versions)
     const inOrder = Array.from({ length: versions }, (_, index) => index + 1)
     for (let index = 0; index < aggregates; index += 1) {
@@ -191,7 +176,7 @@ describe.skipIf(!kafkaAvailable())('the outbox of ivm through Debezium and Kafka
           if (id !== null) ids.add(id)
         }
       })()
-      await arrived('killed:', 200)
+      await arrived(records, 'killed:', 200)
       await system.connect.kill()
       const atKill = records.all.filter(({ key }) => key?.startsWith('killed:')).length
       expect(atKill).toBeLessThan(count)

@@ -72,19 +72,19 @@ describe('retention of umbra', () => {
   })
 
   test('U8 the archive is audit.events where that is asked for, unique by event id, each day before dawn', async () => {
-    const archive = { schema: `${at.system.schema}_audit`, table: 'events' }
-    const policy = at.archiving({ archive })
+    const audit = { schema: `${at.system.schema}_audit`, table: 'events' }
+    const policy = at.archiving({ archive: audit })
     expect(resolveRetention({ policies: [policy] }, memberEvents, at.system.outbox.masking).hour).toBe(3)
     await at.system.run([at.greeter()])
     const [old] = await at.handled(31, 'ann')
     try {
       await at.withPolicies([policy]).retention.run({ operator: 'kim' })
-      const events = `${archive.schema}.events`
+      const events = `${audit.schema}.events`
       expect(await at.system.rows(`select event_id from ${events}`)).toEqual([{ event_id: old }])
       const again = at.system.pool.query(`insert into ${events} select * from ${events}`)
       expect(await rejection(again)).toMatchObject({ code: '23505' })
     } finally {
-      await at.system.pool.query(`drop schema if exists ${archive.schema} cascade`)
+      await at.system.pool.query(`drop schema if exists ${audit.schema} cascade`)
     }
   })
 

@@ -26,6 +26,7 @@ export async function prepare(places: Places, account: Account, host: string, po
     schema: SCHEMA,
     topicPrefix: TOPIC_PREFIX,
     payload: 'json',
+    key: 'aggregate-id',
     existing: true,
     publication: 'filtered',
     bootstrap: places.bootstrap,

@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { freePort } from '../../../src/testing/postgres/server.ts'
 import { type Connectors, connectorsAt } from './connectors.ts'
-import { ensureJars } from './jars.ts'
+import { ensureJars, type Jars } from './jars.ts'
 import { JavaServer, type Jvm, type ServerControl } from './java-server.ts'
 import { propertiesText, sharedSettings } from './settings.ts'
 
@@ -32,19 +32,24 @@ export interface ConnectOptions {
    * @default a group of its own
    */
   readonly group?: string
+  /**
+   * The directory of its connectors.
+   * @default 'plugins', of PostgreSQL and MySQL
+   */
+  readonly connectors?: Exclude<keyof Jars, 'libs'>
   /** What `${env:NAME}` in a connector's configuration stands for. */
   readonly env?: Readonly<Record<string, string>>
 }
 
 /** Starts Kafka Connect in distributed mode and waits until it takes connectors. */
 export async function startConnect(options: ConnectOptions): Promise<ConnectServer> {
-  const { libs, plugins } = await ensureJars()
+  const jars = await ensureJars()
   const server = await JavaServer.create('Kafka Connect')
   const url = `http://127.0.0.1:${options.port ?? (await freePort())}`
   const file = join(server.directory, 'worker.properties')
   const connectors = connectorsAt(url)
   const program = {
-    classpath: join(libs, '*'),
+    classpath: join(jars.libs, '*'),
     main: 'org.apache.kafka.connect.cli.ConnectDistributed',
     args: [file],
     heapMb: { small: 384, full: 2_048 },
@@ -62,7 +67,7 @@ export async function startConnect(options: ConnectOptions): Promise<ConnectServ
       'status.storage.topic': `${group}-status`,
       'bootstrap.servers': options.bootstrap,
       listeners: url,
-      'plugin.path': plugins,
+      'plugin.path': jars[options.connectors ?? 'plugins'],
     }
     await writeFile(file, propertiesText(settings))
     await start()

@@ -21,6 +21,8 @@ export interface Connectors {
   /** Waits until a connector and its task run; fails with what it says if it fails. */
   running(name: string): Promise<void>
   status(name: string): Promise<ConnectorStatus>
+  /** Which of these settings the connector of that class does not know. */
+  unknownSettings(plugin: string, config: ConnectorConfig): Promise<readonly string[]>
   /** Removes a connector. What it has made in the database stays. */
   unregister(name: string): Promise<void>
 }
@@ -42,6 +44,7 @@ export function connectorsAt(url: string): Connectors {
     },
     running,
     status,
+    unknownSettings: (plugin, config) => findUnknown(url, plugin, config),
     unregister: (name) => ask(`${url}/connectors/${name}`, 'DELETE'),
   }
 }
@@ -57,6 +60,19 @@ async function readStatus(url: string, name: string): Promise<ConnectorStatus> {
 interface StatusAnswer {
   readonly connector: { readonly state: string; readonly trace?: string }
   readonly tasks: readonly { readonly state: string; readonly trace?: string }[]
+}
+
+async function findUnknown(url: string, plugin: string, config: ConnectorConfig): Promise<readonly string[]> {
+  const response = await fetch(`${url}/connector-plugins/${plugin}/config/validate`, {
+    method: 'PUT',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(config),
+  })
+  const { configs } = (await response.json()) as { configs: { definition: { name: string } }[] }
+  const known = new Set(configs.map(({ definition }) => definition.name))
+  // What is not known either is handed on to what keeps the history of the tables.
+  const passedOn = 'schema.history.internal.kafka.'
+  return Object.keys(config).filter((name) => !known.has(name) && !name.startsWith(passedOn))
 }
 
 async function untilRunning(name: string, look: () => Promise<ConnectorStatus>): Promise<void> {

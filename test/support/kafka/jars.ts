@@ -13,10 +13,11 @@ import { infraFile } from './repository.ts'
 
 const execute = promisify(execFile)
 
-/** Where the programs are: Kafka and Kafka Connect in `libs`, the connectors in `plugins`. */
+/** Where the programs are: Kafka and Kafka Connect in `libs`, the connectors in the others. */
 export interface Jars {
   readonly libs: string
   readonly plugins: string
+  readonly mariadbPlugins: string
 }
 
 /** Whether a suite can start Kafka and Kafka Connect: Java is there, and the jars are or can be fetched. */
@@ -35,7 +36,11 @@ export async function ensureJars(): Promise<Jars> {
       if (!existsSync(directory)) await download(directory)
     })
   }
-  return { libs: join(directory, 'libs'), plugins: join(directory, 'plugins') }
+  return {
+    libs: join(directory, 'libs'),
+    plugins: join(directory, 'plugins'),
+    mariadbPlugins: join(directory, 'mariadb-plugins'),
+  }
 }
 
 function needs(program: string, what: string): void {
