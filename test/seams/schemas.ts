@@ -1,10 +1,16 @@
 import { createOutboxDatabase, type OutboxDatabase } from '../store/postgres/fixtures.ts'
 
-const GUARDED = ['outbox_event', 'outbox_delivery', 'outbox_operator_log', 'outbox_export', 'outbox_archived']
+const GUARDED = [
+  'outbox_event',
+  'outbox_delivery',
+  'outbox_operator_log',
+  'outbox_export',
+  'outbox_archived',
+  'outbox_subscription',
+]
 const CHAINS = ['outbox_operator_log_head', 'outbox_export_head']
 const EMPTIED = [
   ...GUARDED,
-  'outbox_subscription',
   'outbox_lane',
   'outbox_worker',
   'outbox_dead_letter',
