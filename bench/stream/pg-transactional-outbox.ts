@@ -8,11 +8,13 @@ import type { Stage } from './stage.ts'
 
 const SCHEMA = 'transactional_outbox_bench'
 const TABLE = 'outbox'
-const PLACE = { schema: SCHEMA, table: TABLE, publication: `${SCHEMA}_pub`, slot: `${SCHEMA}_slot` }
+/** Where its table is, and what replicates it. */
+export const PLACE = { schema: SCHEMA, table: TABLE, publication: `${SCHEMA}_pub`, slot: `${SCHEMA}_slot` }
 // Enough for it to be warm. With full concurrency it sorts all open messages for each of them: more would make it slower.
 const MOST_EVENTS = 10_000
 const MOST_SECONDS = 20
-const CONNECTIONS = 20
+/** Of its handlers. */
+export const CONNECTIONS = 20
 
 /** One way to let it work. */
 export interface TransactionalOutboxWay {
@@ -58,7 +60,7 @@ export async function measureTransactionalOutbox(
 }
 
 /** What its own generator of set-up scripts writes for an outbox that is replicated, but for the roles. */
-async function prepare(pool: pg.Pool): Promise<void> {
+export async function prepare(pool: pg.Pool): Promise<void> {
   await drop(pool)
   await pool.query(`
     create schema ${SCHEMA};
@@ -85,7 +87,7 @@ async function prepare(pool: pg.Pool): Promise<void> {
 }
 
 /** Before it listens, so that none is lost to it: it passes over a message whose row it cannot see yet. */
-async function load(pool: pg.Pool, events: number, keys: number): Promise<void> {
+export async function load(pool: pg.Pool, events: number, keys: number): Promise<void> {
   await pool.query(
     `insert into ${SCHEMA}.${TABLE} (id, aggregate_type, aggregate_id, message_type, segment, payload)
      select gen_random_uuid(), 'order', (i % $2)::text, 'OrderPlaced', (i % $2)::text, ${PAYLOAD_SQL}
@@ -100,7 +102,8 @@ async function verify(pool: pg.Pool, handled: number): Promise<void> {
   assertCount('messages that are marked as processed', await countOf(pool, sql), handled)
 }
 
-async function drop(pool: pg.Pool): Promise<void> {
+/** Its table and publication; its slot goes with those of the others. */
+export async function drop(pool: pg.Pool): Promise<void> {
   await pool.query(`drop publication if exists ${PLACE.publication}`)
   await pool.query(`drop schema if exists ${SCHEMA} cascade`)
 }

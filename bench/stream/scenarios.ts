@@ -1,12 +1,14 @@
-import { benchOutbox } from '../support/commitpost.ts'
+import { benchOutbox, loadBacklog } from '../support/commitpost.ts'
 import { pace } from '../support/pace.ts'
 import { type BenchPayload, nowMicros, payloadOf } from '../support/payload.ts'
 import { type Bar, bar, type Results } from '../support/results.ts'
 import { percentile } from '../support/statistics.ts'
+import { FORWARDING, forwardBacklog, forwardPaced, forwardPacedToKafka } from './forwarding.ts'
 import { measureMemory } from './memory.ts'
 import { measureTransactionalOutbox, TRANSACTIONAL_OUTBOX_WAYS } from './pg-transactional-outbox.ts'
-import { clear, loadAndWait, type Stage, until } from './stage.ts'
-import { BARE, DEBEZIUM_WAYS, KAFKA_WAYS, LOG, NO_OP_WAYS, type NoOpWay } from './ways.ts'
+import { clear, loadAndWait, PACED, pacedCounts, type Stage, until } from './stage.ts'
+import type { Topics } from './topics.ts'
+import { BARE, DEBEZIUM_WAYS, KAFKA_WAYS, type KafkaWay, LOG, NO_OP_WAYS, type NoOpWay } from './ways.ts'
 
 /** One thing that is measured, for all contenders in turn. */
 export interface StreamScenario {
@@ -38,10 +40,12 @@ async function rateOf(stage: Stage, { start }: NoOpWay): Promise<Figures> {
   return { perSecond: (stage.events * 1_000) / (lastMs - firstMs), ...cpu }
 }
 
-const NO_OP_RATES: readonly {
+interface NoOpMeasurement {
   readonly name: string
   readonly measure: (stage: Stage) => Promise<Figures>
-}[] = [
+}
+
+const NO_OP_RATES: readonly NoOpMeasurement[] = [
   ...NO_OP_WAYS.map((way) => ({ name: way.name, measure: (stage: Stage) => rateOf(stage, way) })),
   ...TRANSACTIONAL_OUTBOX_WAYS.map((way) => ({
     name: way.name,
@@ -49,16 +53,23 @@ const NO_OP_RATES: readonly {
   })),
 ]
 
+/** Each of them in turn. */
+async function measureNoOp(
+  stage: Stage,
+  scenario: string,
+  measurements: readonly NoOpMeasurement[],
+): Promise<void> {
+  for (const { name, measure } of turned(measurements, stage.round)) {
+    stage.progress(`${scenario}: ${name}`)
+    await clear(stage)
+    const figures = await measure(stage)
+    stage.results.add({ scenario, contender: name, round: stage.round, figures })
+  }
+}
+
 const noOp: StreamScenario = {
   name: 'no-op',
-  run: async (stage) => {
-    for (const { name, measure } of turned(NO_OP_RATES, stage.round)) {
-      stage.progress(`no-op: ${name}`)
-      await clear(stage)
-      const figures = await measure(stage)
-      stage.results.add({ scenario: 'no-op', contender: name, round: stage.round, figures })
-    }
-  },
+  run: (stage) => measureNoOp(stage, 'no-op', NO_OP_RATES),
   bars: (results) => [
     ...bar(
       'no-op, log stream against a bare reader of the log',
@@ -75,26 +86,63 @@ const noOp: StreamScenario = {
   ],
 }
 
+/** A process that was just started is not compared with one that has run for minutes. */
+const WARM_UP_SHARE = 0.25
+
+/** The rate of one of the ways to a topic, by its end offsets, and what it cost. */
+async function kafkaRateOf(
+  stage: Stage,
+  { start }: KafkaWay,
+  prefix: string,
+  topics: Topics,
+): Promise<Figures> {
+  const stop = await start(stage, prefix)
+  const warmUp = Math.round(stage.events * WARM_UP_SHARE)
+  await loadBacklog(stage.database.pool, warmUp, stage.keys)
+  await topics.rate(`${prefix}.order`, 0, warmUp)
+  let perSecond = 0
+  const { postgresMicros } = await loadAndWait(stage, async () => {
+    perSecond = await topics.rate(`${prefix}.order`, warmUp, warmUp + stage.events)
+  })
+  const { nodeMicros } = await stop()
+  const node = nodeMicros === null ? {} : { nodeMicros: nodeMicros / (warmUp + stage.events) }
+  return { perSecond, ...node, postgresMicros }
+}
+
+interface KafkaMeasurement {
+  readonly name: string
+  readonly measure: (stage: Stage, prefix: string, topics: Topics) => Promise<Figures>
+}
+
+const KAFKA_RATES: readonly KafkaMeasurement[] = [
+  ...KAFKA_WAYS.map((way) => ({
+    name: way.name,
+    measure: (stage: Stage, prefix: string, topics: Topics) => kafkaRateOf(stage, way, prefix, topics),
+  })),
+  { name: FORWARDING, measure: forwardBacklog },
+]
+
+/** Each of them in turn, with a topic of its own. */
+async function measureToKafka(
+  stage: Stage,
+  scenario: string,
+  measurements: readonly KafkaMeasurement[],
+): Promise<void> {
+  if (stage.servers === null) return
+  const { topics } = stage.servers
+  for (const [index, { name, measure }] of turned(measurements, stage.round).entries()) {
+    stage.progress(`${scenario}: ${name}`)
+    await clear(stage)
+    const prefix = `${scenario}-${stage.round}-${index}`
+    await topics.make(`${prefix}.order`)
+    const figures = await measure(stage, prefix, topics)
+    stage.results.add({ scenario, contender: name, round: stage.round, figures })
+  }
+}
+
 const kafkaThroughput: StreamScenario = {
   name: 'kafka',
-  run: async (stage) => {
-    if (stage.servers === null) return
-    for (const [index, { name, start }] of turned(KAFKA_WAYS, stage.round).entries()) {
-      stage.progress(`kafka: ${name}`)
-      await clear(stage)
-      const prefix = `rate-${stage.round}-${index}`
-      const { topics } = stage.servers
-      await topics.make(`${prefix}.order`)
-      const stop = await start(stage, prefix)
-      let perSecond = 0
-      const cpu = await loadAndWait(stage, async () => {
-        perSecond = await topics.rate(`${prefix}.order`, stage.events)
-      })
-      await stop()
-      const figures = { perSecond, ...cpu }
-      stage.results.add({ scenario: 'kafka', contender: name, round: stage.round, figures })
-    }
-  },
+  run: (stage) => measureToKafka(stage, 'kafka', KAFKA_RATES),
   bars: (results) =>
     bar(
       'Kafka, log stream against the best of Debezium, events a second',
@@ -104,70 +152,74 @@ const kafkaThroughput: StreamScenario = {
     ),
 }
 
-const PER_SECOND = 200
-const SECONDS = 15
-
 /** How long each of the paced events took, in milliseconds, from the publishing call to where it arrives. */
 async function latenciesOf(
-  { database, events }: Stage,
+  stage: Stage,
   listen: (onEvent: (payload: BenchPayload | null) => void) => Promise<() => Promise<void>>,
 ): Promise<Figures> {
   const tookMs: number[] = []
   const stop = await listen((payload) => {
     if (payload?.sentAt !== undefined) tookMs.push((nowMicros() - payload.sentAt) / 1_000)
   })
-  const outbox = benchOutbox(database.pool)
+  const { pool } = stage.database
+  const outbox = benchOutbox(pool)
   const publish = (index: number): Promise<unknown> =>
-    outbox.inTransaction(database.pool, (tx) =>
+    outbox.inTransaction(pool, (tx) =>
       outbox.publish(tx, 'OrderPlaced', {
         aggregateId: index % 1_000,
         payload: { ...payloadOf(index), sentAt: nowMicros() },
       }),
     )
-  const warmUp = PER_SECOND
-  await pace(warmUp, PER_SECOND, publish)
+  const { warmUp, count } = pacedCounts(stage)
+  await pace(warmUp, PACED.perSecond, publish)
   await until(() => tookMs.length >= warmUp)
   tookMs.length = 0
-  const count = Math.round(Math.min(1, events / 200_000) * SECONDS * PER_SECOND)
-  await pace(count, PER_SECOND, publish)
+  await pace(count, PACED.perSecond, publish)
   await until(() => tookMs.length >= count)
   await stop()
   return { p50Ms: percentile(tookMs, 0.5), p99Ms: percentile(tookMs, 0.99) }
 }
 
+const NO_OP_LATENCIES: readonly NoOpMeasurement[] = [
+  ...NO_OP_WAYS.filter(({ name }) => name !== BARE).map(({ name, start }) => ({
+    name,
+    measure: (stage: Stage) => latenciesOf(stage, (onEvent) => start(stage, onEvent)),
+  })),
+  { name: FORWARDING, measure: forwardPaced },
+]
+
 const noOpLatency: StreamScenario = {
   name: 'no-op-latency',
-  run: async (stage) => {
-    for (const { name, start } of turned(NO_OP_WAYS, stage.round)) {
-      if (name === BARE) continue
-      stage.progress(`no-op latency: ${name}`)
-      await clear(stage)
-      const figures = await latenciesOf(stage, (onEvent) => start(stage, onEvent))
-      stage.results.add({ scenario: 'no-op-latency', contender: name, round: stage.round, figures })
-    }
-  },
+  run: (stage) => measureNoOp(stage, 'no-op-latency', NO_OP_LATENCIES),
   bars: () => [],
 }
 
+async function kafkaLatenciesOf(
+  stage: Stage,
+  { start }: KafkaWay,
+  prefix: string,
+  topics: Topics,
+): Promise<Figures> {
+  const stop = await start(stage, prefix)
+  const figures = await latenciesOf(stage, async (onEvent) => {
+    const consumer = await topics.follow(`${prefix}.order`, onEvent)
+    return () => consumer.disconnect()
+  })
+  await stop()
+  return figures
+}
+
+const KAFKA_LATENCIES: readonly KafkaMeasurement[] = [
+  ...KAFKA_WAYS.map((way) => ({
+    name: way.name,
+    measure: (stage: Stage, prefix: string, topics: Topics) => kafkaLatenciesOf(stage, way, prefix, topics),
+  })),
+  { name: FORWARDING, measure: forwardPacedToKafka },
+]
+
 const kafkaLatency: StreamScenario = {
   name: 'kafka-latency',
-  run: async (stage) => {
-    const { servers } = stage
-    if (servers === null) return
-    for (const [index, { name, start }] of turned(KAFKA_WAYS, stage.round).entries()) {
-      stage.progress(`kafka latency: ${name}`)
-      await clear(stage)
-      const prefix = `latency-${stage.round}-${index}`
-      await servers.topics.make(`${prefix}.order`)
-      const stop = await start(stage, prefix)
-      const figures = await latenciesOf(stage, async (onEvent) => {
-        const consumer = await servers.topics.follow(`${prefix}.order`, onEvent)
-        return () => consumer.disconnect()
-      })
-      await stop()
-      stage.results.add({ scenario: 'kafka-latency', contender: name, round: stage.round, figures })
-    }
-  },
+  run: (stage) => measureToKafka(stage, 'kafka-latency', KAFKA_LATENCIES),
   bars: (results) =>
     (['p50Ms', 'p99Ms'] as const).flatMap((figure) =>
       bar(

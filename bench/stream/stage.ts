@@ -19,6 +19,18 @@ export interface Stage {
   progress(text: string): void
 }
 
+/** How latencies are measured: so many events a second, after as long as it takes everybody to be warm. */
+export const PACED = { perSecond: 200, seconds: 15, warmUpSeconds: 5 } as const
+
+/** How many events are measured, and how many go before them. */
+export function pacedCounts({ events }: Pick<Stage, 'events'>): {
+  readonly warmUp: number
+  readonly count: number
+} {
+  const count = Math.round(Math.min(1, events / 200_000) * PACED.seconds * PACED.perSecond)
+  return { warmUp: PACED.warmUpSeconds * PACED.perSecond, count }
+}
+
 /** An empty schema, and no slot of an earlier contender. */
 export async function clear({ database: { pool } }: Pick<Stage, 'database'>): Promise<void> {
   for (;;) {

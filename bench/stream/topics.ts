@@ -1,30 +1,30 @@
-import { type Consumer, Kafka, logLevel, Partitioners, type Producer } from 'kafkajs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Consumer, Kafka, logLevel } from 'kafkajs'
+import { makeTopics } from '../../test/support/kafka/make-topics.ts'
 import type { BenchPayload } from '../support/payload.ts'
 
-/** The broker of a run, as contenders and the clock use it. */
+/** Between two looks at the offsets: looking without a pause took a core from whoever is measured. */
+const LOOK_EVERY_MS = 10
+
+/** The broker of a run, as the clock uses it. */
 export class Topics {
+  readonly bootstrap: string
   readonly #client: Kafka
 
   constructor(bootstrap: string) {
+    this.bootstrap = bootstrap
     this.#client = new Kafka({ brokers: [bootstrap], logLevel: logLevel.NOTHING })
   }
 
-  readonly producer = (): Producer =>
-    this.#client.producer({
-      idempotent: true,
-      maxInFlightRequests: 1,
-      createPartitioner: Partitioners.DefaultPartitioner,
-    })
-
   async make(topic: string): Promise<void> {
-    const admin = this.#client.admin()
-    await admin.connect()
-    await admin.createTopics({ waitForLeaders: true, topics: [{ topic, numPartitions: 4 }] })
-    await admin.disconnect()
+    await makeTopics(this.#client, [{ topic, numPartitions: 4 }])
   }
 
-  /** Resolves when so many messages are there. Returns how many a second came between the first look at some and the end. */
-  async rate(topic: string, count: number): Promise<number> {
+  /**
+   * Resolves when so many messages are there. Returns how many a second came between the first look at more than there were
+   * before and the end.
+   */
+  async rate(topic: string, before: number, count: number): Promise<number> {
     const admin = this.#client.admin()
     await admin.connect()
     let first: { readonly atMs: number; readonly count: number } | null = null
@@ -33,8 +33,9 @@ export class Topics {
         const offsets = await admin.fetchTopicOffsets(topic)
         const there = offsets.reduce((sum, { high }) => sum + Number(high), 0)
         const atMs = performance.now()
-        if (first === null && there > 0) first = { atMs, count: there }
+        if (first === null && there > before) first = { atMs, count: there }
         if (there >= count) return ((there - (first?.count ?? 0)) * 1_000) / (atMs - (first?.atMs ?? 0))
+        await sleep(LOOK_EVERY_MS)
       }
     } finally {
       await admin.disconnect()

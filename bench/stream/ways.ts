@@ -1,12 +1,13 @@
 // The ways from the table to a no-op, and to Kafka.
 import pg from 'pg'
 import { debeziumConnector } from '../../src/debezium/connector.ts'
-import { relay, subscription } from '../../src/index.ts'
-import { kafka } from '../../src/kafka/index.ts'
+import { subscription } from '../../src/index.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { type ReplicationClient, readLog } from '../../src/stream/postgres/replication.ts'
 import { type BenchCatalogue, benchOutbox, SCHEMA } from '../support/commitpost.ts'
 import type { BenchPayload } from '../support/payload.ts'
+import type { RelayReport, RelayTask } from '../support/protocol.ts'
+import { startProgram } from '../support/start-program.ts'
 import type { Stage } from './stage.ts'
 import { until } from './stage.ts'
 
@@ -21,10 +22,16 @@ export interface NoOpWay {
   readonly start: (stage: Stage, onEvent: (payload: BenchPayload | null) => void) => Promise<Stop>
 }
 
-/** A way to the topic `<prefix>.order`. */
+/** A way to the topic `<prefix>.order`, in a process of its own. */
 export interface KafkaWay {
   readonly name: string
-  readonly start: (stage: Stage, prefix: string) => Promise<Stop>
+  /** Resolves, once whatever is committed from now on comes, with the way to stop it and to learn what it cost. */
+  readonly start: (stage: Stage, prefix: string) => Promise<() => Promise<KafkaCost>>
+}
+
+/** CPU time of a Node process, in microseconds: Debezium is none. */
+interface KafkaCost {
+  readonly nodeMicros: number | null
 }
 
 /** Names that the bars speak of. */
@@ -74,27 +81,34 @@ async function work(
 ): Promise<Stop> {
   const on = { OrderPlaced: ({ payload }: { readonly payload: BenchPayload }) => onEvent(payload) }
   const options = { engine, order, on, batchSize: 1_000, concurrency: 100 }
-  return begin(database.pool, engine, subscription<BenchCatalogue, unknown>('bench', options))
-}
-
-async function send({ database, servers }: Stage, engine: Engine, prefix: string): Promise<Stop> {
-  if (servers === null) throw new Error('there is no Kafka')
-  const via = kafka({ producer: servers.topics.producer, topic: `${prefix}.{aggregateType}` })
-  return begin(database.pool, engine, relay('bench', { engine, via, order: 'aggregate', batchSize: 1_000 }))
-}
-
-async function begin(
-  pool: pg.Pool,
-  engine: Engine,
-  taker: Parameters<ReturnType<typeof benchOutbox>['worker']>[0][number],
-): Promise<Stop> {
-  const worker = benchOutbox(pool).worker([taker])
+  const worker = benchOutbox(database.pool).worker([subscription<BenchCatalogue, unknown>('bench', options)])
   await worker.start()
   await worker.active()
-  // Asked of the server: an observer would be told of every event, and most workers have none.
+  await untilRead(database.pool, engine)
+  return () => worker.stop()
+}
+
+async function send(
+  { database, servers }: Stage,
+  engine: Engine,
+  prefix: string,
+): Promise<() => Promise<KafkaCost>> {
+  if (servers === null) throw new Error('there is no Kafka')
+  const task: RelayTask = { url: database.url, bootstrap: servers.topics.bootstrap, engine, prefix }
+  const program = startProgram<RelayReport>('relay', task)
+  await program.ready
+  program.tell({ type: 'go' })
+  await untilRead(database.pool, engine)
+  return async () => {
+    program.tell({ type: 'stop' })
+    return { nodeMicros: (await program.report).cpuMicros }
+  }
+}
+
+/** Asked of the server: an observer would be told of every event, and most workers have none. */
+async function untilRead(pool: pg.Pool, engine: Engine): Promise<void> {
   const reading = `select 1 from pg_replication_slots r join ${SCHEMA}.outbox_stream t on t.slot = r.slot_name where r.active and t.lsn is not null`
   await until(async () => engine === 'queue' || (await pool.query(reading)).rowCount === 1)
-  return () => worker.stop()
 }
 
 /** What the server can do at most: every row is taken from the socket, and nothing is done with it. */
@@ -119,7 +133,7 @@ async function capture(
   { database, servers }: Stage,
   prefix: string,
   settings: Readonly<Record<string, string>>,
-): Promise<Stop> {
+): Promise<() => Promise<KafkaCost>> {
   if (servers === null) throw new Error('there is no Kafka Connect')
   const { hostname, port, username, password, pathname } = new URL(database.url)
   const { name, config } = debeziumConnector({
@@ -145,5 +159,6 @@ async function capture(
   return async () => {
     await servers.connect.unregister(name)
     await database.pool.query(`drop publication if exists ${config['publication.name']}`)
+    return { nodeMicros: null }
   }
 }

@@ -49,8 +49,8 @@ export interface LiveReport {
   readonly maxRssBytes: number
 }
 
-/** A listener of pg-transactional-outbox, and what stands in its table. */
-export interface ListenerTask {
+/** Where a listener of pg-transactional-outbox reads, and how. */
+export interface ListenerPlace {
   readonly url: string
   readonly schema: string
   readonly table: string
@@ -59,9 +59,23 @@ export interface ListenerTask {
   readonly concurrency: 'mutex' | 'semaphore' | 'full'
   /** Connections that messages are handled with; so many at a time with a semaphore. */
   readonly connections: number
-  readonly events: number
   /** After so many seconds it stops, however many are left. */
   readonly mostSeconds: number
+}
+
+/** A listener with a handler that counts, and what stands in its table. */
+export interface ListenerTask extends ListenerPlace {
+  readonly events: number
+}
+
+/** A listener that goes on until it is told to stop: to a topic, or to a clock. */
+export interface ForwardTask extends ListenerPlace {
+  readonly kafka: { readonly bootstrap: string; readonly topic: string } | null
+}
+
+/** How long each message took from the call that sent it to the clock, in microseconds; none where it went to a topic. */
+export interface ForwardReport {
+  readonly latencies: readonly number[]
 }
 
 /** What it did. */
@@ -72,6 +86,19 @@ export interface ListenerReport {
   readonly seconds: number
   /** Those that were under way at the end of the clock included. */
   readonly handled: number
+  readonly cpuMicros: number
+}
+
+/** A relay of Commitpost to the topics that begin so. */
+export interface RelayTask {
+  readonly url: string
+  readonly bootstrap: string
+  readonly engine: 'queue' | 'stream'
+  readonly prefix: string
+}
+
+/** CPU time from when it was told to go until it was told to stop. */
+export interface RelayReport {
   readonly cpuMicros: number
 }
 
