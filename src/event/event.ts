@@ -33,6 +33,12 @@ export interface OutboxEvent<Type extends string = string, Payload = unknown> {
   readonly createdAt: Date
 }
 
+/** What names an event: enough for every line about it, without its payload. */
+export type EventIdentity = Pick<
+  OutboxEvent,
+  'eventId' | 'stream' | 'type' | 'aggregateType' | 'aggregateId' | 'headers'
+>
+
 /** An event on its way into the table: checked, serialised and complete but for what the database assigns. */
 export interface NewEvent {
   readonly eventId: string

@@ -2,8 +2,8 @@ import type { DeliveryFailure } from '../delivery/delivery.ts'
 import { createMasking, type Masking } from '../event/masking.ts'
 import { methodsProblem, refuseProblems } from '../runtime/option-checks.ts'
 import { describeError } from '../runtime/text.ts'
-import { eventFields, LOGGER_METHODS, type Logger } from './logger.ts'
-import type { AttemptInfo, Observer, WorkerEvent } from './worker-events.ts'
+import { eventFields, isWanted, LOGGER_METHODS, type Logger } from './logger.ts'
+import type { AttemptInfo, Observer, TakenDelivery, WorkerEvent } from './worker-events.ts'
 
 type EventOf<Kind extends WorkerEvent['kind']> = Extract<WorkerEvent, { readonly kind: Kind }>
 type LinesOf = {
@@ -11,7 +11,8 @@ type LinesOf = {
 }
 
 /**
- * Writes each worker event as one log line, with the event's identity on every line about one. Payloads are not logged;
+ * Writes each worker event as one log line, and a claim as one more for each event, with the event's identity on every
+ * line about one. Lines for every event that is well are made only where the logger wants them. Payloads are not logged;
  * of errors that quote them, what `masking` hides from logs is masked. Without one nothing of a payload is shown.
  */
 export function logObserver(logger: Logger, masking: Masking = createMasking(null)): Observer {
@@ -31,9 +32,13 @@ const LINES: LinesOf = {
     logger.info({ workerId, subscriptions }, 'worker started'),
   stopping: (logger, { workerId, inHand }) => logger.info({ workerId, inHand }, 'worker is stopping'),
   stopped: (logger, { workerId, released }) => logger.info({ workerId, released }, 'worker stopped'),
-  claimed: (logger, { subscription, count, suspects, durationMs }) =>
-    logger.debug({ subscription, count, suspects, durationMs }, 'deliveries claimed'),
+  claimed: (logger, { subscription, count, suspects, durationMs, deliveries }) => {
+    if (!isWanted(logger, 'debug')) return
+    logger.debug({ subscription, count, suspects, durationMs }, 'deliveries claimed')
+    for (const delivery of deliveries) logger.debug(takenFields(delivery, subscription), 'event claimed')
+  },
   handled: (logger, event, masking) => {
+    if (event.failure === undefined && !isWanted(logger, 'debug')) return
     const fields = { ...attemptFields(event), durationMs: event.durationMs }
     if (event.failure === undefined) return logger.debug(fields, 'event handled')
     const failed = failureFields({ ...event, failure: event.failure }, masking)
@@ -96,9 +101,9 @@ const LINES: LinesOf = {
   retained: (logger, { policy, stream, deleted, archived }) =>
     logger.debug({ policy, stream, deleted, archived }, 'events let go by a policy'),
   unmatched: (logger, { event }) => logger.warn(eventFields(event), 'no subscription takes this event'),
-  error: (logger, { during, error, subscription }) =>
+  error: (logger, { during, error, subscription, event }) =>
     logger.error(
-      { subscription, during, error: describeError(error) },
+      { ...(event && eventFields(event)), subscription, during, error: describeError(error) },
       `${during} failed; the worker goes on`,
     ),
 }
@@ -110,6 +115,11 @@ function attemptFields(info: AttemptInfo): object {
     attempt: info.attempt,
     maxAttempts: info.maxAttempts,
   }
+}
+
+function takenFields(delivery: TakenDelivery, subscription: string): object {
+  const { event, attempt, maxAttempts, suspect } = delivery
+  return { ...attemptFields({ event, subscription, attempt, maxAttempts }), suspect }
 }
 
 function failureFields(

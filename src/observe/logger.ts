@@ -1,4 +1,4 @@
-import type { OutboxEvent } from '../event/event.ts'
+import type { EventIdentity } from '../event/event.ts'
 import { traceIdOf } from '../event/trace-context.ts'
 import { type Clock, systemClock } from '../runtime/clock.ts'
 import { functionProblem, refuseProblems } from '../runtime/option-checks.ts'
@@ -13,10 +13,15 @@ export interface Logger {
   readonly info: LogLine
   readonly warn: LogLine
   readonly error: LogLine
+  /**
+   * Whether lines of this level are written at all, asked where there would be a line for every event. pino has it.
+   * @default they are
+   */
+  isLevelEnabled?(level: LogLevel): boolean
 }
 
 /** The levels of a `Logger`. */
-export type LogLevel = keyof Logger
+export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
 
 /** What a `Logger` must be able to do. */
 export const LOGGER_METHODS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error']
@@ -50,6 +55,11 @@ function asJson(_key: string, value: unknown): unknown {
   return typeof value === 'bigint' ? value.toString() : value
 }
 
+/** Whether to make lines of this level. */
+export function isWanted(logger: Logger, level: LogLevel): boolean {
+  return logger.isLevelEnabled?.(level) !== false
+}
+
 /** The logger with these fields on every line; a line's own fields of the same name give way to them. */
 export function withFields(logger: Logger, fields: object): Logger {
   if (logger === silentLogger) return logger
@@ -59,6 +69,7 @@ export function withFields(logger: Logger, fields: object): Logger {
     info: (own, message) => logger.info({ ...own, ...fields }, message),
     warn: (own, message) => logger.warn({ ...own, ...fields }, message),
     error: (own, message) => logger.error({ ...own, ...fields }, message),
+    isLevelEnabled: (level) => isWanted(logger, level),
   }
 }
 
@@ -74,7 +85,7 @@ export interface EventFields {
 }
 
 /** The fields of an event that may be logged: its identity, never its payload. */
-export function eventFields(event: OutboxEvent): EventFields {
+export function eventFields(event: EventIdentity): EventFields {
   return {
     traceId: traceIdOf(event.headers),
     eventId: event.eventId,

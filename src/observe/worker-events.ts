@@ -1,6 +1,6 @@
-import type { DeliveryFailure } from '../delivery/delivery.ts'
+import type { ClaimedDelivery, DeliveryFailure } from '../delivery/delivery.ts'
 import type { OpenTransaction } from '../delivery/open-transaction.ts'
-import type { OutboxEvent } from '../event/event.ts'
+import type { EventIdentity, OutboxEvent } from '../event/event.ts'
 
 /** Which attempt at which delivery a worker event is about. */
 export interface AttemptInfo {
@@ -10,6 +10,9 @@ export interface AttemptInfo {
   readonly attempt: number
   readonly maxAttempts: number
 }
+
+/** A delivery as it was claimed. */
+export type TakenDelivery = Pick<ClaimedDelivery, 'event' | 'attempt' | 'maxAttempts' | 'suspect'>
 
 /** Everything a worker tells about itself. Names are past tense: it has happened and, where it is stored, is. */
 export type WorkerEvent =
@@ -23,6 +26,8 @@ export type WorkerEvent =
       readonly count: number
       readonly suspects: number
       readonly durationMs: number
+      /** Those that were claimed. The event of each is read when it is asked for. */
+      readonly deliveries: readonly TakenDelivery[]
     }
   | ({
       readonly kind: 'handled'
@@ -95,12 +100,16 @@ export type WorkerEvent =
     }
   /** No subscription takes this event. */
   | { readonly kind: 'unmatched'; readonly event: OutboxEvent }
-  /** Something around deliveries failed; the worker goes on. `during` names what: "claim", "settle", "heartbeat". */
+  /**
+   * Something around deliveries failed; the worker goes on. `during` names what: "claim", "settle", "heartbeat".
+   * `event` is there where it is about one alone.
+   */
   | {
       readonly kind: 'error'
       readonly during: string
       readonly error: unknown
       readonly subscription: string | null
+      readonly event?: EventIdentity
     }
 
 /** Told of every worker event, synchronously: it must be quick, and whatever it throws is ignored. */

@@ -11,7 +11,7 @@ export interface ApartRunsParts<Delivery extends ClaimedDelivery> extends Runner
   readonly taking: Mutex
   isStopping(): boolean
   giveBack(back: readonly GivenBack<Delivery>[]): void
-  onClaimed(count: number, durationMs: number): void
+  onClaimed(suspects: readonly ClaimedDelivery[], durationMs: number): void
   onEnded(held: Held<Delivery>, outcome: DeliveryOutcome, durationMs: number): void
   /** Told after each that none may be running any more. */
   onIdle(): void
@@ -56,7 +56,7 @@ export class ApartRuns<Delivery extends ClaimedDelivery> {
     // Of an unordered subscription they have a key of no meaning; of an ordered one they are the runner's own kind.
     const suspects = hand.take(deliveries as readonly (LaneDelivery & Delivery)[], confirmedAtMs)
     const taken = suspects.length
-    if (taken > 0) this.#parts.onClaimed(taken, clock.monotonicMs() - sentAtMs)
+    if (taken > 0) this.#parts.onClaimed(deliveries, clock.monotonicMs() - sentAtMs)
     const adopted = backlog.adopt(suspects, claim)
     const notYet = suspects.filter((held) => !adopted.includes(held))
     const settlement = this.#parts.isStopping() ? RELEASE_NOW : RELEASE_SOON

@@ -16,6 +16,18 @@ export interface Ended<Delivery extends ClaimedDelivery> extends Settled {
   readonly held: Held<Delivery>
 }
 
+/** Tells of a claim, and of what it brought. */
+export function tellClaimed(
+  observer: Observer,
+  subscription: string,
+  deliveries: readonly ClaimedDelivery[],
+  durationMs: number,
+): void {
+  const count = deliveries.length
+  const suspects = deliveries.reduce((sum, { suspect }) => sum + Number(suspect), 0)
+  observer({ kind: 'claimed', subscription, count, suspects, durationMs, deliveries })
+}
+
 /** Tells of deliveries that are dead because their workers vanished while they ran them alone. */
 export function tellCrashed(
   observer: Observer,

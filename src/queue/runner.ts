@@ -10,7 +10,7 @@ import type { Load } from './claim-size.ts'
 import { Executor } from './executor.ts'
 import type { Held } from './hand.ts'
 import { Mutex } from './mutex.ts'
-import { type Ended, type Fate, judge, tellSettled } from './report.ts'
+import { type Ended, type Fate, judge, tellClaimed, tellSettled } from './report.ts'
 import type { RunnerParts } from './runner-parts.ts'
 import type { OwnedLane } from './source.ts'
 
@@ -46,7 +46,7 @@ export class Runner<Delivery extends ClaimedDelivery = ClaimedDelivery> {
       taking: this.#taking,
       isStopping: () => this.#stopping,
       giveBack: (back) => this.#giveBack(back),
-      onClaimed: (count, durationMs) => this.#tellClaimed(count, count, durationMs),
+      onClaimed: (suspects, durationMs) => this.#tellClaimed(suspects, durationMs),
       onEnded: (held, outcome, durationMs) => this.#ended(held, outcome, durationMs),
       onIdle: () => this.#becameIdle(),
     })
@@ -188,7 +188,7 @@ export class Runner<Delivery extends ClaimedDelivery = ClaimedDelivery> {
    * takes it after all, nothing later of its key runs. Told by the settler, which goes on offering it.
    */
   refused({ held, settlement }: Ended<Delivery>, error: unknown): void {
-    this.#fault('settle', error)
+    this.#fault('settle', error, held.delivery)
     this.#parts.hand.lose([held])
     this.#giveBack(this.#parts.backlog.refused(held, settlement))
   }
@@ -211,7 +211,7 @@ export class Runner<Delivery extends ClaimedDelivery = ClaimedDelivery> {
     const sentAtMs = clock.monotonicMs()
     try {
       const { deliveries, confirmedAtMs, isAll } = await source.take(limit)
-      if (deliveries.length > 0) this.#tellClaimed(deliveries.length, 0, clock.monotonicMs() - sentAtMs)
+      if (deliveries.length > 0) this.#tellClaimed(deliveries, clock.monotonicMs() - sentAtMs)
       this.#giveBack(backlog.offer(hand.take(deliveries, confirmedAtMs), claim))
       // The next claim is sent first: the database works on it while the handlers run. After the last there is none to send.
       if (isAll) this.#executor.pump()
@@ -276,13 +276,14 @@ export class Runner<Delivery extends ClaimedDelivery = ClaimedDelivery> {
     tellSettled(this.#parts.observer, this.#parts.subscription.name, settled, fate)
   }
 
-  #tellClaimed(count: number, suspects: number, durationMs: number): void {
-    const subscription = this.#parts.subscription.name
-    this.#parts.observer({ kind: 'claimed', subscription, count, suspects, durationMs })
+  #tellClaimed(deliveries: readonly ClaimedDelivery[], durationMs: number): void {
+    tellClaimed(this.#parts.observer, this.#parts.subscription.name, deliveries, durationMs)
   }
 
-  #fault(during: string, error: unknown): void {
-    this.#parts.observer({ kind: 'error', during, error, subscription: this.#parts.subscription.name })
+  #fault(during: string, error: unknown, delivery?: ClaimedDelivery): void {
+    const { observer, subscription } = this.#parts
+    const about = delivery === undefined ? {} : { event: delivery.event }
+    observer({ kind: 'error', during, error, subscription: subscription.name, ...about })
   }
 }
 

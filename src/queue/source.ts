@@ -1,4 +1,5 @@
 import type { ClaimedDelivery } from '../delivery/delivery.ts'
+import type { EventIdentity } from '../event/event.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { LaneDelivery, QueueStore } from '../store/queue-store.ts'
 import type { LeaseTerm } from './hand.ts'
@@ -8,8 +9,8 @@ export interface TakerOptions {
   readonly subscriptionId: number
   readonly workerId: string
   readonly leaseMs: number
-  /** Told once of a delivery that the database refuses to have claimed. */
-  readonly onRefused?: (refusal: Error) => void
+  /** Told once of a delivery that the database refuses to have claimed, and of its event unless that is gone. */
+  readonly onRefused?: (refusal: Error, event: EventIdentity | null) => void
 }
 
 /** What a claim returned. */

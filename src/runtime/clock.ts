@@ -1,9 +1,16 @@
+import { systemSinceBootMs } from './suspension.ts'
+
 /** Time, handed in so that tests own it. Leases and schedules go by the database's clock, never by this one. */
 export interface Clock {
   /** The wall clock. It may jump: for showing and for events' times, never for durations. */
   now(): Date
   /** Milliseconds since some fixed point, never running backwards: for durations and deadlines. */
   monotonicMs(): number
+  /**
+   * The same, but counting the time in which the machine was suspended: for leases, which lapse meanwhile.
+   * @default monotonicMs
+   */
+  sinceBootMs?(): number
   /** Resolves after `ms`, or at once when the signal aborts. Never rejects: waking early is not an error. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>
 }
@@ -15,7 +22,18 @@ export const LONGEST_TIMER_MS: number = 2 ** 31 - 1
 export const systemClock: Clock = {
   now: () => new Date(),
   monotonicMs: () => performance.now(),
+  sinceBootMs: systemSinceBootMs,
   sleep: sleepOnTimers,
+}
+
+/** The clock by which leases are judged: as a suspended machine's leases lapse, its time goes on. */
+export function leaseClock(clock: Clock): Clock {
+  if (!('sinceBootMs' in clock)) return clock
+  return {
+    now: () => clock.now(),
+    monotonicMs: () => clock.sinceBootMs?.() ?? clock.monotonicMs(),
+    sleep: (ms, signal) => clock.sleep(ms, signal),
+  }
 }
 
 async function sleepOnTimers(ms: number, signal?: AbortSignal): Promise<void> {

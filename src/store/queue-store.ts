@@ -1,5 +1,5 @@
 import type { ClaimedDelivery, DeliveryKey, Settled } from '../delivery/delivery.ts'
-import type { OutboxEvent } from '../event/event.ts'
+import type { EventIdentity, OutboxEvent } from '../event/event.ts'
 import type { CommitpostError } from '../runtime/errors.ts'
 
 /** What a worker asks for when it takes deliveries of an unordered subscription. */
@@ -14,9 +14,9 @@ export interface ClaimRequest {
   readonly leaseMs: number
   /**
    * Told once of a delivery that the database refuses to have claimed, by a trigger of the user's own. The others are
-   * claimed; it is tried again later, and nothing of its key is claimed before it.
+   * claimed; it is tried again later, and nothing of its key is claimed before it. Null where the event is gone.
    */
-  readonly onRefused?: (refusal: CommitpostError) => void
+  readonly onRefused?: (refusal: CommitpostError, event: EventIdentity | null) => void
 }
 
 /** A lane this worker owns. The epoch fences: it grows with every change of owner. */

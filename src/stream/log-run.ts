@@ -166,9 +166,9 @@ export class LogRun<Place> {
   #gate(batch: readonly LogEntry[]): Promise<StreamGate> {
     const keys = new Set<string>()
     const doubtful: LoggedEvent[] = []
-    for (const { event, key } of batch) {
+    for (const { event, key, mayStandIn } of batch) {
       if (key !== null) keys.add(key)
-      if (event.mayStandIn || this.#mayBeParked(event)) doubtful.push(event)
+      if (mayStandIn || this.#mayBeParked(event)) doubtful.push(event)
     }
     return this.#parts.store.streamGate(this.#parts.lease, [...keys], doubtful)
   }
@@ -179,7 +179,7 @@ export class LogRun<Place> {
 
   #route(entry: LogEntry, gate: StreamGate): void {
     const { event, key } = entry
-    if (gate.settled.has(event.eventId)) return this.#window.end(entry)
+    if (gate.settled.size > 0 && gate.settled.has(event.eventId)) return this.#window.end(entry)
     const isOpen = key !== null && (gate.openKeys.has(key) || this.#parking.has(key))
     if (this.#leftToQueue === 0 && !isOpen) return this.#chains.add(entry)
     if (this.#leftToQueue > 0) this.#leftToQueue -= 1

@@ -17,6 +17,7 @@ export interface LogTurnParts extends StreamReaderParts {
 }
 
 const JITTER = 0.1
+const WATCHES_PER_LEASE = 30
 /** Before the next look into the table, while the log cannot begin yet. */
 const PASS_EVERY_MS = 100
 /** How many pages from the table are handled before it is recorded how far that is. */
@@ -28,6 +29,7 @@ export class LogTurn {
   readonly #over = new AbortController()
   #failure: { readonly error: unknown } | null = null
   #confirmedMs: number
+  #isLost = false
   #run: {
     readonly running: number
     readonly parkedTo: bigint
@@ -209,19 +211,30 @@ export class LogTurn {
     return run
   }
 
-  #keepLease(signal: AbortSignal): Promise<void> {
+  async #keepLease(signal: AbortSignal): Promise<void> {
     const { leaseMs, clock, random } = this.#parts
-    return runPeriodically({
-      everyMs: beatEveryMs(leaseMs),
-      jitter: JITTER,
-      clock,
-      random,
-      signal,
-      run: () => this.#beat(),
-      onError: (error) => {
-        if (clock.monotonicMs() - this.#confirmedMs > leaseMs) this.#lose(error)
-      },
-    })
+    const periodic = { jitter: JITTER, clock, random, signal }
+    await Promise.all([
+      runPeriodically({
+        ...periodic,
+        everyMs: beatEveryMs(leaseMs),
+        run: () => this.#beat(),
+        onError: (error) => this.#loseIfLapsed(error),
+      }),
+      // A heartbeat may get no answer for long, and this process may have been asleep.
+      runPeriodically({
+        ...periodic,
+        everyMs: leaseMs / WATCHES_PER_LEASE,
+        run: () => this.#loseIfLapsed(leaseLost()),
+        onError: () => undefined,
+      }),
+    ])
+  }
+
+  /** By this process's own clock: another may read by now. */
+  #loseIfLapsed(error: unknown): void {
+    const { clock, leaseMs } = this.#parts
+    if (clock.monotonicMs() - this.#confirmedMs > leaseMs) this.#lose(error)
   }
 
   async #beat(): Promise<void> {
@@ -238,6 +251,8 @@ export class LogTurn {
 
   /** Another reads, or may: what runs here is told to stop. */
   #lose(error: unknown): void {
+    if (this.#isLost) return
+    this.#isLost = true
     this.end(error)
     this.#parts.interrupt(leaseLost(), this.#parts.marginMs)
   }

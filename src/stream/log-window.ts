@@ -5,6 +5,8 @@ export interface LogEntry {
   readonly event: LoggedEvent
   /** What order follows; null where there is none. */
   readonly key: string | null
+  /** Whether the event may stand in for another: asked as it comes, while its row is at hand. */
+  readonly mayStandIn: boolean
   /** The next in hand of the same key, which waits for this one. */
   next: LogEntry | null
   done: boolean
@@ -45,7 +47,8 @@ export class LogWindow<Place> {
   }
 
   add(event: LoggedEvent, key: string | null): LogEntry {
-    const entry: LogEntry = { event, key, next: null, done: false, aside: false }
+    const { mayStandIn } = event
+    const entry: LogEntry = { event, key, mayStandIn, next: null, done: false, aside: false }
     this.#entries.push(entry)
     this.#bytes += event.bytes
     return entry

@@ -5,7 +5,7 @@ import { decide } from '../settle/decide.ts'
 import type { RegisteredSubscription } from '../store/subscription-store.ts'
 import type { LogDelivery } from '../stream/log-delivery.ts'
 import { StreamReader } from '../stream/stream-reader.ts'
-import { mayGoTogether, openTransport } from './open-transport.ts'
+import { mayGoTogether, mostAtOnce, openTransport } from './open-transport.ts'
 import type { ResolvedSubscription } from './resolve-subscription.ts'
 import { dispatcherOf, type WorkerEnvironment } from './worker-environment.ts'
 
@@ -36,9 +36,10 @@ export function composeReader(
   const reader = new StreamReader({
     ...env,
     ...env.limits,
+    clock: env.leaseClock,
     store: streams,
     subscription: { id, name, orderBy },
-    concurrency: resolved.concurrency,
+    concurrency: mostAtOnce(resolved),
     together: mayGoTogether(resolved),
     walBudgetBytes: resolved.walBudgetBytes,
     dispatch: (delivery) => handlers.dispatch(delivery),

@@ -1,5 +1,6 @@
 import type { ClaimedDelivery, DeliveryOutcome, Settlement } from '../delivery/delivery.ts'
 import { BatchDispatcher } from '../dispatch/batch-dispatcher.ts'
+import type { EventIdentity } from '../event/event.ts'
 import type { Backlog } from '../queue/backlog.ts'
 import { MOST_CHARACTERS } from '../queue/claim-size.ts'
 import { FifoBacklog } from '../queue/fifo-backlog.ts'
@@ -67,7 +68,7 @@ function composeUnordered(
     id,
     hand: new Hand(env.limits),
     backlog: new FifoBacklog(),
-    source: new UnorderedSource(env.store, taker, env.clock),
+    source: new UnorderedSource(env.store, taker, env.leaseClock),
     afterSettled: () => {},
     together: (results) => results.length,
     hasUnsettledBefore: () => false,
@@ -80,7 +81,7 @@ function composeOrdered(
   resolved: ResolvedSubscription,
   { id }: RegisteredSubscription,
 ): RunningSubscription {
-  const { store, clock, random, limits, workerId, observer } = env
+  const { store, leaseClock: clock, random, limits, workerId, observer } = env
   const { onDead, name } = resolved.definition
   const hand = new Hand<LaneDelivery>(limits)
   const source = new LaneSource({
@@ -123,8 +124,10 @@ function composeOrdered(
 function tellRefused(
   { observer }: WorkerEnvironment,
   { definition }: ResolvedSubscription,
-): (refusal: Error) => void {
-  return (error) => observer({ kind: 'error', during: 'claim', error, subscription: definition.name })
+): (refusal: Error, event: EventIdentity | null) => void {
+  const subscription = definition.name
+  return (error, event) =>
+    observer({ kind: 'error', during: 'claim', error, subscription, ...(event === null ? {} : { event }) })
 }
 
 function runnerOptions(resolved: ResolvedSubscription, { leaseMs, marginMs }: LeaseLimits): RunnerOptions {
@@ -179,6 +182,7 @@ function compose<Delivery extends ClaimedDelivery>(
   const runner = new Runner<Delivery>({
     ...env,
     ...kind,
+    clock: env.leaseClock,
     subscription: { id: kind.id, name: definition.name },
     options: runnerOptions(resolved, limits),
     handlers,

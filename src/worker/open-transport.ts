@@ -23,3 +23,8 @@ export function openTransport(
 export function mayGoTogether({ via, definition, concurrency }: ResolvedSubscription): boolean {
   return via !== null && definition.orderBy === 'aggregate' && concurrency > 1
 }
+
+/** How many events of a log are handed over at once: to a transport a second batch, which is read while one is under way. */
+export function mostAtOnce({ via, concurrency }: ResolvedSubscription): number {
+  return via === null || concurrency === 1 ? concurrency : concurrency * 2
+}

@@ -6,7 +6,7 @@ import type { Catalogue } from '../event/catalogue.ts'
 import type { Logger } from '../observe/logger.ts'
 import type { Observer } from '../observe/worker-events.ts'
 import { LeaseKeeper } from '../queue/lease-keeper.ts'
-import type { Clock } from '../runtime/clock.ts'
+import { type Clock, leaseClock } from '../runtime/clock.ts'
 import { CommitpostError, WorkerStoppingError } from '../runtime/errors.ts'
 import type { Random } from '../runtime/random.ts'
 import type { WakeSubscription, WorkerStore } from '../store/store.ts'
@@ -72,6 +72,7 @@ export class WorkerSession {
     const { leaseMs, housekeepingMs, unmatched } = options
     this.#keeper = new LeaseKeeper({
       ...shared,
+      clock: leaseClock(clock),
       workerId: id,
       host: hostname(),
       pid: process.pid,
@@ -108,7 +109,8 @@ export class WorkerSession {
     const { gate, strays } = processQuarantine(parts.clock)
     const giveUp = new AbortController()
     const limits = { leaseMs: options.leaseMs, marginMs: options.marginMs }
-    const env = { ...parts, store, gate, strays, limits, workerId: id, giveUp: giveUp.signal }
+    const shared = { ...parts, store, gate, strays, limits, leaseClock: leaseClock(parts.clock) }
+    const env = { ...shared, workerId: id, giveUp: giveUp.signal }
     const running: RunningSubscription[] = []
     await store.assertReady()
     // Before anything is registered that nobody could read.

@@ -26,6 +26,8 @@ export interface WorkerEnvironment {
   readonly gate: SoloGate
   readonly strays: Strays
   readonly clock: Clock
+  /** By which leases are judged. */
+  readonly leaseClock: Clock
   readonly random: Random
   readonly observer: Observer
   readonly logger: Logger

@@ -23,7 +23,7 @@ const linesAbout = (lines: readonly LoggedLine[], eventId: string): readonly Log
   lines.filter(({ fields }) => JSON.stringify(fields).includes(eventId))
 
 describe('logs of everbit', () => {
-  test("E15 every line of an event's life carries its six fields: the handler's own, retried, handled, dead", async () => {
+  test("E15 every line of an event's life carries its six fields: claimed, the handler's own, retried, handled, dead", async () => {
     const { logger, lines } = recordingLogger()
     await using everbit = await openEverbit({ logger })
     await everbit.run(
@@ -61,8 +61,10 @@ describe('logs of everbit', () => {
       const about = linesAbout(lines, eventId)
       for (const { fields } of about) expect(fields).toMatchObject(fieldsOf(jobId, eventId))
       expect(about.map(({ message }) => message)).toEqual([
+        'event claimed',
         'backtest runs',
         'event failed and will be retried',
+        'event claimed',
         'backtest runs',
         jobId === 'dies' ? 'event failed for good and is a dead letter' : 'event handled',
       ])
@@ -107,6 +109,8 @@ describe('logs of everbit', () => {
     expect(runs).toEqual(['asleep', 'awake'])
     const about = linesAbout(lines, eventId)
     expect(about.map(({ message }) => message).toSorted()).toEqual([
+      'event claimed',
+      'event claimed',
       'event handled',
       'lease lost: the result of this attempt was not written',
     ])
@@ -148,18 +152,17 @@ describe('logs of everbit', () => {
     await started.happened
     await worker.stop({ drainMs: 0 })
     for (const { fields } of linesAbout(lines, late)) expect(fields).toMatchObject(fieldsOf('late', late))
+    const fields = {
+      traceId: TRACE_ID,
+      eventId: stopped,
+      stream: 'everbit.system.event',
+      eventType: 'KillSwitchEnabled',
+      aggregateType: 'owner',
+      aggregateId: 'OWNER',
+    }
     expect(linesAbout(lines, stopped)).toMatchObject([
-      {
-        message: 'event given back without a verdict',
-        fields: {
-          traceId: TRACE_ID,
-          eventId: stopped,
-          stream: 'everbit.system.event',
-          eventType: 'KillSwitchEnabled',
-          aggregateType: 'owner',
-          aggregateId: 'OWNER',
-        },
-      },
+      { message: 'event claimed', fields },
+      { message: 'event given back without a verdict', fields },
     ])
   })
 
@@ -193,6 +196,59 @@ describe('logs of everbit', () => {
     expect(await everbit.outbox.deadLetters.list()).toMatchObject([{ eventId, errorCode: 'CRASHED' }])
   })
 
+  test('E15 the line about the claim of a suspect carries them, and says that it is one', async () => {
+    const { logger, lines } = recordingLogger()
+    await using everbit = await openEverbit({ logger })
+    const calm = () => everbit.outbox.subscription('backtest', { on: { RunBacktest: () => {} } })
+    await (await everbit.run([calm()])).stop()
+    const eventId = await everbit.publish('RunBacktest', backtest('innocent'))
+    await everbit.claimAndVanish('backtest')
+    const worker = await everbit.run([calm()])
+    await everbit.untilStatus(eventId, 'DONE')
+    await worker.stop()
+    expect(linesAbout(lines, eventId)).toMatchObject([
+      { message: 'event claimed', fields: { ...fieldsOf('innocent', eventId), suspect: true, attempt: 1 } },
+      { message: 'event handled', fields: fieldsOf('innocent', eventId) },
+    ])
+  })
+
+  test.each([
+    ['claim', `new.status = 'PROCESSING'`],
+    ['settle', `new.status = 'DONE'`],
+  ])(
+    'E15 the line about an event of which the database refuses to have the %s written carries them',
+    async (during, when) => {
+      const { logger, lines } = recordingLogger()
+      await using everbit = await openEverbit({ logger })
+      await everbit.run([
+        everbit.outbox.subscription('backtest', { pollMs: 20, on: { RunBacktest: () => {} } }),
+      ])
+      await everbit.pool.query(`
+      create function refuse() returns trigger language plpgsql as $$ begin raise 'the audit says no'; end $$;
+      create trigger refuse before update on outbox_delivery
+        for each row when (${when}) execute function refuse()`)
+      const eventId = await everbit.publish('RunBacktest', backtest('refused'))
+      const refused = () =>
+        lines.find(({ level, fields }) => level === 'error' && fields['during'] === during)
+      await eventually('it is told', () => refused() !== undefined)
+      expect(refused()).toMatchObject({
+        fields: { ...fieldsOf('refused', eventId), subscription: 'backtest' },
+      })
+      await everbit.pool.query('drop trigger refuse on outbox_delivery')
+    },
+  )
+
+  test('E15 a logger that wants no debug lines is given none', async () => {
+    const { logger, lines } = recordingLogger()
+    await using everbit = await openEverbit({
+      logger: { ...logger, isLevelEnabled: (level) => level !== 'debug' },
+    })
+    await everbit.run([everbit.outbox.subscription('backtest', { on: { RunBacktest: () => {} } })])
+    const eventId = await everbit.publish('RunBacktest', backtest('quiet'))
+    await everbit.untilStatus(eventId, 'DONE')
+    expect(lines.map(({ message }) => message)).toEqual(['worker started'])
+  })
+
   test('E15 all lines about an event name its type alike, also where the table knows it by another name', async () => {
     const { logger, lines } = recordingLogger()
     const stored = defineEvents({
@@ -204,7 +260,7 @@ describe('logs of everbit', () => {
     ])
     const eventId = await system.publish('OrderFilled', { aggregateId: 'a', payload: {} })
     await eventually('its end is logged', () => lines.some(({ message }) => message === 'event handled'))
-    expect(linesAbout(lines, eventId)).toHaveLength(2)
+    expect(linesAbout(lines, eventId)).toHaveLength(3)
     expect(new Set(linesAbout(lines, eventId).map(({ fields }) => fields['eventType'])).size).toBe(1)
   })
 })

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { fixed, NonRetryableError, type PrometheusMetrics, prometheusMetrics } from '../../src/index.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'
 import { type Exposition, parseExposition } from '../support/exposition.ts'
+import { lapseLeases } from '../support/leases.ts'
 import { ATTRIBUTES, type EverbitEvents, everbitEvents, openEverbit, STREAMS } from './everbit-system.ts'
 import { eventually, type Signal, type System, signal } from './support.ts'
 
@@ -129,6 +130,31 @@ describe('metrics of everbit', () => {
     const age = samples.get(`everbit_outbox_oldest_pending_seconds{${TRADE}}`)
     expect(age).toBeGreaterThanOrEqual(least)
     expect(age).toBeLessThanOrEqual(await system.value<number>(ageOfOldest))
+  })
+
+  test('E14 a lease that was lost on the way is counted, once and for its stream', async () => {
+    const started = signal()
+    const subscribed = (handle: () => Promise<void>) =>
+      system.outbox.subscription('notification', { on: { OrderAccepted: handle } })
+    const asleep = subscribed(() => {
+      started.happen()
+      return release.happened
+    })
+    // Leases long enough that no heartbeat comes between: the lease ends as it would for a process that slept.
+    await system.runElsewhere([asleep], { leaseMs: 60_000 })
+    const order = { aggregateId: 'a', headers: ATTRIBUTES, payload: { identifier: 'a' } } as const
+    const eventId = await system.publish('OrderAccepted', order)
+    await started.happened
+    const losses = async (): Promise<number | undefined> =>
+      (await scrape()).samples.get(`everbit_outbox_lease_losses_total{${TRADE}}`)
+    expect((await losses()) ?? 0).toBe(0)
+    await lapseLeases(system.pool, await system.value<string>('select worker_id from outbox_lease'))
+    await system.runElsewhere([subscribed(async () => {})], { leaseMs: 60_000 })
+    await system.untilStatus(eventId, 'DONE')
+    release.happen()
+    await eventually('the loss is counted', async () => (await losses()) === 1)
+    const { samples } = await scrape()
+    expect(samples.get(`everbit_outbox_processed_total{${TRADE},result="done"}`)).toBe(1)
   })
 
   test('E14 a scrape that hangs delays no delivery, and none is left waiting for it', async () => {

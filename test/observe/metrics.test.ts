@@ -122,7 +122,14 @@ describe('what workers tell', () => {
     metrics.observer({ kind: 'recovered', subscription: 'mailer', count: 3, suspects: 0, dead: 0 })
     metrics.observer({ kind: 'unmatched', event: someEvent() })
     metrics.observer({ kind: 'error', during: 'claim', error: new Error('gone'), subscription: 'mailer' })
-    metrics.observer({ kind: 'claimed', subscription: 'mailer', count: 30, suspects: 0, durationMs: 4 })
+    metrics.observer({
+      kind: 'claimed',
+      subscription: 'mailer',
+      count: 30,
+      suspects: 0,
+      durationMs: 4,
+      deliveries: [],
+    })
     const { samples } = read()
     expect(samples.get(`shop_lease_losses_total{${STREAM}}`)).toBe(1)
     expect(samples.get(`shop_finished_late_total{${STREAM},after="timeout"}`)).toBe(1)

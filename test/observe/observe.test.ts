@@ -19,7 +19,7 @@ const SAMPLES: { readonly [Kind in WorkerEvent['kind']]: Extract<WorkerEvent, { 
   started: { kind: 'started', workerId: 'w', subscriptions: ['billing'] },
   stopping: { kind: 'stopping', workerId: 'w', inHand: 3 },
   stopped: { kind: 'stopped', workerId: 'w', released: 1 },
-  claimed: { kind: 'claimed', subscription: 'billing', count: 9, suspects: 0, durationMs: 2 },
+  claimed: { kind: 'claimed', subscription: 'billing', count: 9, suspects: 0, durationMs: 2, deliveries: [] },
   handled: { kind: 'handled', durationMs: 4, ...about },
   retried: { kind: 'retried', failure, delayMs: 1_000, durationMs: 4, ...about },
   dead: { kind: 'dead', failure, durationMs: 4, ...about },
@@ -70,6 +70,38 @@ describe('the log of a worker', () => {
       aggregateType: 'order',
       aggregateId: '42',
     })
+  })
+
+  test('E15 a claim has a line for each event, whose event is not even read where nobody wants it', () => {
+    const lines: string[] = []
+    const logger = jsonLineLogger((line) => lines.push(line))
+    const [first, second] = [someEvent({ aggregateId: '1' }), someEvent({ aggregateId: '2' })]
+    const taken = { attempt: 1, maxAttempts: 5, suspect: false }
+    const deliveries = [first, second].map((event) => ({ ...taken, event }))
+    logObserver(logger)({ ...SAMPLES.claimed, deliveries })
+    const written = lines.map((line) => JSON.parse(line) as Record<string, unknown>)
+    expect(written).toMatchObject([
+      { msg: 'deliveries claimed', level: 'debug' },
+      { msg: 'event claimed', level: 'debug', subscription: 'billing', ...taken, ...eventFields(first) },
+      { msg: 'event claimed', level: 'debug', subscription: 'billing', ...taken, ...eventFields(second) },
+    ])
+    const unread = {
+      ...taken,
+      get event(): never {
+        throw new Error('read although nobody wants it')
+      },
+    }
+    const quiet: Logger = { ...logger, isLevelEnabled: (level) => level !== 'debug' }
+    logObserver(quiet)({ ...SAMPLES.claimed, deliveries: [unread] })
+    logObserver(quiet)(SAMPLES.handled)
+    expect(lines).toHaveLength(3)
+  })
+
+  test('E15 an error that is about one event carries its fields', () => {
+    const lines: string[] = []
+    const event = someEvent()
+    logObserver(jsonLineLogger((line) => lines.push(line)))({ ...SAMPLES.error, event })
+    expect(JSON.parse(lines[0] as string)).toMatchObject({ ...eventFields(event), during: 'claim' })
   })
 
   test('failures are warnings while there is hope and errors when there is none', () => {
@@ -129,6 +161,9 @@ describe('loggers', () => {
     const child: Logger = withFields(logger, { a: 1 })
     child.debug({ b: 2 }, 'x')
     expect(logger.lines).toEqual([{ b: 2, a: 1 }])
+    expect(child.isLevelEnabled?.('debug')).toBe(true)
+    const quiet = { ...silentLogger, isLevelEnabled: (level: string) => level === 'error' }
+    expect(withFields(quiet, { a: 1 }).isLevelEnabled?.('debug')).toBe(false)
   })
 
   test('silence stays silence', () => {

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type pg from 'pg'
 import type { OutboxEvent, Transaction, WorkerEvent } from '../../src/index.ts'
 import { createOutbox, type Outbox } from '../../src/outbox.ts'
+import { type Clock, systemClock } from '../../src/runtime/clock.ts'
 import { migrateUp, postgresStore } from '../../src/store/postgres/index.ts'
 import { startEmbeddedPostgres } from '../../src/testing/index.ts'
 import { relay } from '../../src/worker/subscription.ts'
@@ -58,12 +59,12 @@ export interface StreamScene extends AsyncDisposable {
   slots(): Promise<readonly Record<string, unknown>[]>
 }
 
-export async function streamScene(url: string): Promise<StreamScene> {
+export async function streamScene(url: string, clock: Clock = systemClock): Promise<StreamScene> {
   const pool = sturdyPool({ connectionString: url, max: 20 })
   const schema = `s_${randomBytes(5).toString('hex')}`
   await pool.query(`create schema ${schema}`)
   await migrateUp(pool, { schema })
-  const outbox = createOutbox({ store: postgresStore({ pool, schema }), events: shopEvents })
+  const outbox = createOutbox({ store: postgresStore({ pool, schema }), events: shopEvents, clock })
   const workers: Watched[] = []
   let n = 0
   return {

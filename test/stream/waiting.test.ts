@@ -4,6 +4,7 @@ import { findConditions } from '../../src/alert/conditions.ts'
 import { quoteSchema } from '../../src/store/postgres/identifiers.ts'
 import { PostgresMonitorStore } from '../../src/store/postgres/monitor-store.ts'
 import { readGauges } from '../../src/store/postgres/read-gauges.ts'
+import { subscriptionStatuses } from '../../src/store/postgres/subscription-statuses.ts'
 import { explain, mostRowsScanned, seqScans } from '../hazards/plan.ts'
 import { SteppingPool } from '../hazards/stepping-pool.ts'
 import { comes } from '../support/patience.ts'
@@ -118,4 +119,25 @@ test('E14 to count them reads no more where there are many, open transactions am
   expect(seqScans(plan).filter((table) => table === 'outbox_event' || table === 'outbox_delivery')).toEqual(
     [],
   )
+})
+
+test('L7 status counts what waits in a log that nobody reads up to a limit, and says where it ended there', async () => {
+  await using scene = await streamScene(server.url)
+  const watched = scene.work('mirror', { on: {} })
+  await watched.worker.active()
+  await watched.saw('streaming')
+  await stopReader(watched, scene)
+  await scene.pool.query(
+    `insert into ${scene.schema}.outbox_event (stream, event_type, aggregate_type, aggregate_id, payload)
+     select 'shop.order', 'OrderPlaced', 'order', n::text, '{}' from generate_series(1, 30) n`,
+  )
+  const statusWith = async (mostInLog: number): Promise<unknown> =>
+    (await subscriptionStatuses(scene.pool, quoteSchema(scene.schema), mostInLog))[0]
+  expect(await statusWith(20)).toMatchObject({ counts: { PENDING: 0 }, pendingCapped: false })
+  await age(scene, 6)
+  expect(await statusWith(20)).toMatchObject({ counts: { PENDING: 20 }, pendingCapped: true })
+  expect(await statusWith(31)).toMatchObject({ counts: { PENDING: 30 }, pendingCapped: false })
+  // Not one of those that were looked at is for it: it may be that one behind them is.
+  await scene.pool.query(`update ${scene.schema}.outbox_subscription set event_types = '{Nothing}'`)
+  expect(await statusWith(20)).toMatchObject({ counts: { PENDING: 0 }, pendingCapped: true })
 })

@@ -30,6 +30,7 @@ import { explained } from './explained.ts'
 import { forgetWorkers } from './forget-workers.ts'
 import { heartbeat } from './heartbeat.ts'
 import type { QuotedSchema } from './identifiers.ts'
+import { identifyEvent } from './identify-event.ts'
 import { LaneClaims } from './lane-claims.ts'
 import { LeaseBook } from './lease-book.ts'
 import { leave } from './leave.ts'
@@ -238,9 +239,13 @@ export class PostgresWorkerStore implements WorkerStore {
     { subscriptionId, limit, onRefused = () => {} }: ClaimRequest,
     way: ClaimWay<Delivery>,
   ): Promise<readonly Delivery[]> {
-    const refused = this.#refusedRows.get(subscriptionId) ?? new RefusedRows(this.#clock)
+    const refused = this.#refusedRows.get(subscriptionId) ?? this.#newRefusedRows()
     this.#refusedRows.set(subscriptionId, refused)
     return refused.claim(limit, way, onRefused)
+  }
+
+  #newRefusedRows(): RefusedRows {
+    return new RefusedRows(this.#clock, (eventId) => identifyEvent(this.#pool, this.#schema, eventId))
   }
 
   #lowWater(subscriptionId: number): LowWater {

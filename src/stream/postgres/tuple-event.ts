@@ -3,6 +3,7 @@ import { parseHeaders } from '../../event/stored-headers.ts'
 import { CommitpostError } from '../../runtime/errors.ts'
 import { dateOfHalves } from '../../runtime/server-time.ts'
 import type { LoggedEvent } from '../../store/stream-store.ts'
+import { RepeatedText } from './repeated-text.ts'
 
 const COLUMNS = [
   'event_id',
@@ -45,6 +46,9 @@ export interface TupleReader {
   readonly lengths: Int32Array
   /** Which row that is of. */
   readonly located: { row: Buffer | null; at: number }
+  readonly streams: RepeatedText
+  readonly types: RepeatedText
+  readonly aggregateTypes: RepeatedText
 }
 
 /** Finds the columns of an event among those of a relation. */
@@ -63,6 +67,9 @@ export function tupleReader(columns: readonly string[]): TupleReader {
     starts: new Int32Array(COLUMNS.length),
     lengths: new Int32Array(COLUMNS.length),
     located: { row: null, at: 0 },
+    streams: new RepeatedText(),
+    types: new RepeatedText(),
+    aggregateTypes: new RepeatedText(),
   }
 }
 
@@ -102,11 +109,13 @@ export class TupleEvent implements LoggedEvent {
   }
 
   get stream(): string {
-    return text(this.#located(), this.#row, STREAM)
+    const reader = this.#located()
+    return repeated(reader.streams, reader, this.#row, STREAM)
   }
 
   get type(): string {
-    return text(this.#located(), this.#row, TYPE)
+    const reader = this.#located()
+    return repeated(reader.types, reader, this.#row, TYPE)
   }
 
   get createdAt(): Date {
@@ -121,25 +130,37 @@ export class TupleEvent implements LoggedEvent {
   }
 
   get orderingKey(): string {
-    return orderingKeyOf(this.#located(), this.#row)
+    const reader = this.#located()
+    const row = this.#row
+    return (
+      ownKeyOf(reader, row) ??
+      defaultOrderingKey(
+        repeated(reader.aggregateTypes, reader, row, AGGREGATE_TYPE),
+        text(reader, row, AGGREGATE_ID),
+      )
+    )
   }
 
   get event(): OutboxEvent {
     const row = this.#row
     const reader = this.#located()
     const { starts, lengths } = reader
+    const aggregateType = repeated(reader.aggregateTypes, reader, row, AGGREGATE_TYPE)
+    const aggregateId = text(reader, row, AGGREGATE_ID)
     return {
       eventId: uuid(row, starts[EVENT_ID] as number),
       position: String(integer(row, starts[ID] as number)),
-      stream: text(reader, row, STREAM),
-      type: text(reader, row, TYPE),
+      stream: repeated(reader.streams, reader, row, STREAM),
+      type: repeated(reader.types, reader, row, TYPE),
       schemaVersion: row.readInt32BE(starts[VERSION]),
-      aggregateType: text(reader, row, AGGREGATE_TYPE),
-      aggregateId: text(reader, row, AGGREGATE_ID),
-      orderingKey: orderingKeyOf(reader, row),
+      aggregateType,
+      aggregateId,
+      orderingKey: ownKeyOf(reader, row) ?? defaultOrderingKey(aggregateType, aggregateId),
       sequence: lengths[SEQUENCE] === -1 ? null : Number(integer(row, starts[SEQUENCE] as number)),
       payload: JSON.parse(json(reader, row, PAYLOAD)) as unknown,
-      headers: parseHeaders(json(reader, row, HEADERS)),
+      headers: parseHeaders(
+        (lengths[HEADERS] as number) <= LEAST_HEADERS_BYTES ? '{}' : json(reader, row, HEADERS),
+      ),
       occurredAt: time(row, starts[OCCURRED_AT] as number),
       createdAt: time(row, starts[CREATED_AT] as number),
     }
@@ -157,9 +178,8 @@ export class TupleEvent implements LoggedEvent {
 /** The version byte of jsonb, and two braces. */
 const LEAST_HEADERS_BYTES = 3
 
-function orderingKeyOf(reader: TupleReader, row: Buffer): string {
-  if (reader.lengths[KEY] !== -1) return text(reader, row, KEY)
-  return defaultOrderingKey(text(reader, row, AGGREGATE_TYPE), text(reader, row, AGGREGATE_ID))
+function ownKeyOf(reader: TupleReader, row: Buffer): string | null {
+  return reader.lengths[KEY] === -1 ? null : text(reader, row, KEY)
 }
 
 /** Notes where each of our columns is, unless that is what was noted last. */
@@ -191,6 +211,16 @@ function text({ starts, lengths }: TupleReader, bytes: Buffer, column: number): 
   return bytes.toString('utf8', start, start + (lengths[column] as number))
 }
 
+function repeated(
+  last: RepeatedText,
+  { starts, lengths }: TupleReader,
+  bytes: Buffer,
+  column: number,
+): string {
+  const start = starts[column] as number
+  return last.read(bytes, start, start + (lengths[column] as number))
+}
+
 /** Before the text of jsonb stands the version of its form. */
 function json({ starts, lengths }: TupleReader, bytes: Buffer, column: number): string {
   const start = starts[column] as number
@@ -211,7 +241,31 @@ function time(bytes: Buffer, at: number): Date {
   return dateOfHalves(bytes.readInt32BE(at), bytes.readUInt32BE(at + 4))
 }
 
+const HEX_DIGITS = Buffer.from('0123456789abcdef')
+const UUID_BYTES = 16
+const DASH = 0x2d
+const DASH_AFTER: ReadonlySet<number> = new Set([3, 5, 7, 9])
+/** Where the two digits of each byte stand. */
+const DIGITS_AT = uuidPlaces()
+const uuidText = Buffer.alloc(UUID_BYTES * 2 + DASH_AFTER.size, DASH)
+
+/** One text, not five of which a sixth is put together: every event has one. */
 function uuid(bytes: Buffer, at: number): string {
-  const hex = bytes.toString('hex', at, at + 16)
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
+  for (let index = 0; index < UUID_BYTES; index += 1) {
+    const byte = bytes[at + index] as number
+    const place = DIGITS_AT[index] as number
+    uuidText[place] = HEX_DIGITS[byte >> 4] as number
+    uuidText[place + 1] = HEX_DIGITS[byte & 15] as number
+  }
+  return uuidText.toString('latin1')
+}
+
+function uuidPlaces(): Uint8Array {
+  const places = new Uint8Array(UUID_BYTES)
+  let place = 0
+  for (let index = 0; index < UUID_BYTES; index += 1) {
+    places[index] = place
+    place += DASH_AFTER.has(index) ? 3 : 2
+  }
+  return places
 }
