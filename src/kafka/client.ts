@@ -1,8 +1,11 @@
+/** A header as KafkaJS takes it: text, bytes, or several of one name. */
+export type SentHeader = string | Buffer | (string | Buffer)[]
+
 /** A message as KafkaJS takes it. */
 export interface KafkaMessage {
-  readonly key: string
-  readonly value: string
-  readonly headers: Readonly<Record<string, string>>
+  readonly key: string | Buffer | null
+  readonly value: string | Buffer
+  readonly headers: Readonly<Record<string, SentHeader>>
 }
 
 /** Messages of one topic. */
@@ -24,7 +27,7 @@ export interface KafkaProducer {
 }
 
 /** A header as it arrives: bytes, text, or several of one name. */
-export type ReceivedHeader = Uint8Array | string | readonly (Uint8Array | string)[] | undefined
+export type ReceivedHeader = Uint8Array | string | readonly (Uint8Array | string)[] | null | undefined
 
 /** A message as KafkaJS hands it to a consumer. */
 export interface ReceivedMessage {
@@ -47,6 +50,8 @@ export interface ReceivedBatch {
   readonly resolveOffset: (offset: string) => void
   /** Tells the group that this consumer is alive. Rejects when the partition is to be given up. */
   readonly heartbeat: () => Promise<void>
+  /** Commits what was resolved, if that was not done for a while. */
+  readonly commitOffsetsIfNecessary?: () => Promise<void>
   readonly isRunning: () => boolean
   readonly isStale: () => boolean
 }
@@ -67,6 +72,8 @@ export interface KafkaConsumerClient {
   run(options: {
     eachBatchAutoResolve: boolean
     partitionsConsumedConcurrently: number
+    /** Only kafkajs is told so: Confluent's client commits by itself, and refuses the word. */
+    autoCommitInterval?: number
     eachBatch(received: ReceivedBatch): Promise<void>
   }): Promise<unknown>
   disconnect(): Promise<unknown>

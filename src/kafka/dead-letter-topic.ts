@@ -1,5 +1,6 @@
 import type { DeliveryFailure } from '../delivery/delivery.ts'
 import type { OutboxEvent } from '../event/event.ts'
+import { Mutex } from '../queue/mutex.ts'
 import { type Clock, systemClock } from '../runtime/clock.ts'
 import { CommitpostError } from '../runtime/errors.ts'
 import {
@@ -11,9 +12,8 @@ import {
   unknownOptionProblems,
 } from '../runtime/option-checks.ts'
 import { type Random, systemRandom } from '../runtime/random.ts'
-import type { KafkaProducer, ReceivedMessage } from './client.ts'
+import type { KafkaMessage, KafkaProducer, ReceivedHeader, ReceivedMessage, SentHeader } from './client.ts'
 import type { RecordPlace } from './read-record.ts'
-import { textsOf } from './read-record.ts'
 import { Sender } from './sender.ts'
 import { isTopicName } from './topic.ts'
 
@@ -56,7 +56,7 @@ const OPTION_NAMES: readonly (keyof DeadLetterTopicOptions)[] = ['producer', 'to
 const TIMEOUT_MS = 30_000
 
 /**
- * Sets messages aside in a topic of their own: key, value and headers as they were, and headers that say why
+ * Sets messages aside in a topic of their own: key, value and headers byte for byte, and headers that say why
  * (`dead_letter_code`, `dead_letter_message`, `dead_letter_attempts`, …), from where and when.
  */
 export function deadLetterTopic(options: DeadLetterTopicOptions): DeadRecordSink {
@@ -65,13 +65,16 @@ export function deadLetterTopic(options: DeadLetterTopicOptions): DeadRecordSink
   const limits = { timeoutMs: TIMEOUT_MS, maxRequestBytes: 1 }
   const sender = new Sender({ producer, clock, random, ...limits, onOutage: () => {} })
   sender.open()
+  const taking = new Mutex()
   return {
     setAside: async (dead) => {
       const record = { topic: topic.replaceAll('{topic}', dead.topic), ...messageOf(dead) }
       const giveUp = new AbortController()
       const sent = new AbortController()
       void clock.sleep(TIMEOUT_MS, sent.signal).then(() => giveUp.abort())
-      const [result] = await sender.send([{ record, orderingKey: '' }], giveUp.signal)
+      // One after the other, whichever partition it is of: a producer that does not know what became of one message gives
+      // its number to the next, which is then taken for a repetition and dropped.
+      const [result] = await taking.run(() => sender.send([{ record, orderingKey: '' }], giveUp.signal))
       sent.abort()
       if (result?.kind !== 'sent') throw notSetAside(record.topic, result)
     },
@@ -92,18 +95,13 @@ function problemsOf(options: unknown): readonly (string | null)[] {
   ]
 }
 
-function messageOf({ message, failure, ...dead }: DeadRecord): {
-  readonly key: string
-  readonly value: string
-  readonly headers: Readonly<Record<string, string>>
-} {
-  const text = (bytes: Uint8Array | string | null | undefined): string =>
-    typeof bytes === 'string' ? bytes : Buffer.from(bytes ?? []).toString('utf8')
+function messageOf({ message, failure, ...dead }: DeadRecord): KafkaMessage {
+  const headers = Object.entries(message.headers ?? {}).map(([name, header]) => [name, headerOf(header)])
   return {
-    key: text(message.key),
-    value: text(message.value),
+    key: message.key === null || message.key === undefined ? null : bytesOf(message.key),
+    value: bytesOf(message.value),
     headers: {
-      ...Object.fromEntries(textsOf(message.headers ?? {})),
+      ...Object.fromEntries(headers),
       dead_letter_code: failure.code,
       dead_letter_message: failure.message,
       dead_letter_attempts: String(dead.attempts),
@@ -114,6 +112,16 @@ function messageOf({ message, failure, ...dead }: DeadRecord): {
       dead_letter_at: dead.failedAt.toISOString(),
     },
   }
+}
+
+/** What is no event may be no text either: it is kept as it came. */
+function bytesOf(bytes: Uint8Array | string | null | undefined): string | Buffer {
+  return typeof bytes === 'string' ? bytes : Buffer.from(bytes ?? [])
+}
+
+function headerOf(header: ReceivedHeader): SentHeader {
+  if (!Array.isArray(header)) return bytesOf(header as Uint8Array | string | null | undefined)
+  return (header as readonly (Uint8Array | string)[]).map(bytesOf)
 }
 
 function notSetAside(topic: string, result: unknown): CommitpostError {

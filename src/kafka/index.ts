@@ -7,6 +7,7 @@ export type {
   ReceivedBatch,
   ReceivedHeader,
   ReceivedMessage,
+  SentHeader,
 } from './client.ts'
 export type { KafkaConsumerOptions } from './consumer-options.ts'
 export {

@@ -123,6 +123,8 @@ interface ConsumerParts {
   readonly handler: RecordHandler
 }
 
+/** What was handled since then comes again after a crash, if it is of the same batch. */
+const COMMIT_EVERY_MS = 1_000
 /** How often the group is told that a long handler is still at work; the client leaves out those that are too many. */
 const HEARTBEAT_MS = 500
 
@@ -130,6 +132,7 @@ class HandlingConsumer implements KafkaConsumer {
   readonly #parts: ConsumerParts
   #client: KafkaConsumerClient | null = null
   #stopping = new AbortController()
+  #joining: Promise<void> = Promise.resolve()
   #rejoining: Promise<void> | null = null
 
   constructor(parts: ConsumerParts) {
@@ -142,12 +145,16 @@ class HandlingConsumer implements KafkaConsumer {
       throw new CommitpostError('INVALID_STATE', `The Kafka consumer "${name}" is started already.`)
     }
     this.#stopping = new AbortController()
-    await this.#join()
+    const joining = this.#join()
+    this.#joining = joining.catch(() => {})
+    await joining
   }
 
   async stop({ drainMs = 10_000 }: ConsumerStopOptions = {}): Promise<void> {
     const { clock, dispatcher, options } = this.#parts
     this.#stopping.abort()
+    // A client that is disconnected while it starts may go on and read, for nobody.
+    await this.#joining
     await this.#rejoining
     const client = this.#client
     if (client === null) return
@@ -175,6 +182,7 @@ class HandlingConsumer implements KafkaConsumer {
       await client.connect()
       await client.subscribe({ topics: [...options.topics], ...beginning })
       await client.run({
+        ...committingOf(client),
         // Only what is resolved is committed, and only what was handled or set aside is resolved.
         eachBatchAutoResolve: false,
         partitionsConsumedConcurrently: options.partitionsAtOnce ?? 4,
@@ -227,6 +235,7 @@ class HandlingConsumer implements KafkaConsumer {
       if (!isDone) return
       resolveOffset(message.offset)
       await heartbeat()
+      await received.commitOffsetsIfNecessary?.()
     }
   }
 
@@ -240,9 +249,10 @@ class HandlingConsumer implements KafkaConsumer {
       handler.interrupt(message, new WorkerStoppingError())
       return { error }
     })
-    const isDone = await handler.handle(message, batch, linked.signal)
-    done.abort()
-    linked.unlink()
+    const isDone = await handler.handle(message, batch, linked.signal).finally(() => {
+      done.abort()
+      linked.unlink()
+    })
     const lost = await beats
     if (lost !== undefined) throw lost.error
     return isDone
@@ -259,6 +269,11 @@ class HandlingConsumer implements KafkaConsumer {
 
 function isOfConfluent(client: KafkaConsumerClient): boolean {
   return typeof property(client, 'assignment') === 'function'
+}
+
+/** Confluent's client commits every few seconds by itself; kafkajs only after each batch, unless it is told. */
+function committingOf(client: KafkaConsumerClient): { readonly autoCommitInterval?: number } {
+  return isOfConfluent(client) ? {} : { autoCommitInterval: COMMIT_EVERY_MS }
 }
 
 /** Where to begin, as the client takes it. */

@@ -45,10 +45,16 @@ class KafkaSession implements TransportSession {
 
   async send(events: readonly OutboxEvent[], signal: AbortSignal): Promise<readonly DeliveryOutcome[]> {
     const addressed = events.map((event) => addressedOf(event, this.#options))
-    const outgoing = addressed.filter((each) => 'record' in each)
-    const results = await this.#sender.send(outgoing, signal)
-    const outcomes = new Map(outgoing.map((each, index) => [each, outcomeOf(results[index])]))
-    return addressed.map((each) => ('record' in each ? (outcomes.get(each) ?? INTERRUPTED) : each))
+    const results = await this.#sender.send(
+      addressed.filter((each) => 'record' in each),
+      signal,
+    )
+    let sent = 0
+    return addressed.map((each) => {
+      if (!('record' in each)) return each
+      sent += 1
+      return outcomeOf(results[sent - 1])
+    })
   }
 
   close(): Promise<void> {

@@ -71,15 +71,30 @@ export class RecordHandler {
     try {
       event = this.#parts.read(message, place)
     } catch (error) {
+      this.#tell('reading a message', error)
       const code = textProperty(error, 'code') ?? 'RECORD_UNREADABLE'
       return { kind: 'dead', event: null, attempts: 0, failure: deliveryFailure(code, describeError(error)) }
     }
-    this.#parts.onArrived(event)
+    this.#noteArrival(event)
     if (this.#parts.isSkipped(event)) return { kind: 'handled' }
     this.#running.set(message, event)
     const decided = await this.#tryUntilDecided(event, signal)
     this.#running.delete(message)
     return decided
+  }
+
+  /** Whoever only watches what arrives must not be able to hold it up. */
+  #noteArrival(event: OutboxEvent): void {
+    try {
+      this.#parts.onArrived(event)
+    } catch (error) {
+      this.#tell('checking the sequence', error, event)
+    }
+  }
+
+  #tell(during: string, error: unknown, event: OutboxEvent | null = null): void {
+    const { observer, subscription } = this.#parts
+    observer({ kind: 'error', during, error, subscription, ...(event === null ? {} : { event }) })
   }
 
   /** Tells the handler of this message to stop, if one is running. */
@@ -123,11 +138,9 @@ export class RecordHandler {
 
   /** Until it is kept: what is neither handled nor kept must not be passed over. */
   async #setAside(dead: DeadRecord, signal: AbortSignal): Promise<boolean> {
-    const { deadLetters, observer, clock, random, subscription } = this.#parts
-    const outage = new Outage({
-      random,
-      onBegin: (error) => observer({ kind: 'error', during: 'setting aside', error, subscription }),
-    })
+    const { deadLetters, clock, random } = this.#parts
+    const onBegin = (error: unknown): void => this.#tell('setting aside', error, dead.event)
+    const outage = new Outage({ random, onBegin })
     for (;;) {
       try {
         await deadLetters.setAside(dead)

@@ -82,7 +82,7 @@ export class Sender {
   async send(batch: readonly Outgoing[], signal: AbortSignal): Promise<readonly SendResult[]> {
     const results: SendResult[] = batch.map(() => UNSENT)
     const stopped = new Set<string>()
-    const items = batch.map((each, index) => ({ ...each, index }))
+    const items = batch.map(({ record, orderingKey }, index) => ({ record, orderingKey, index }))
     for (const request of this.#requests(items)) await this.#deliver(request, results, stopped, signal)
     return results
   }
@@ -98,7 +98,7 @@ export class Sender {
     stopped: Set<string>,
     signal: AbortSignal,
   ): Promise<void> {
-    const items = given.filter(({ orderingKey }) => !stopped.has(orderingKey))
+    const items = stopped.size === 0 ? given : given.filter(({ orderingKey }) => !stopped.has(orderingKey))
     if (items.length === 0) return
     const verdict = await this.#answerTo(items, signal)
     if (verdict === 'gave up' || verdict === 'sent') return this.#note(items, verdict, results, stopped)
@@ -245,8 +245,9 @@ function parted(items: readonly Item[]): readonly (readonly Item[])[] {
 }
 
 function sizeOf({ key, value, headers }: KafkaRecord): number {
-  const ofHeaders = Object.entries(headers).reduce((sum, [name, text]) => sum + name.length + text.length, 0)
-  return Buffer.byteLength(value) + Buffer.byteLength(key) + ofHeaders + RECORD_OVERHEAD
+  let ofHeaders = 0
+  for (const name of Object.keys(headers)) ofHeaders += name.length + (headers[name]?.length ?? 0)
+  return Buffer.byteLength(value) + Buffer.byteLength(key ?? '') + ofHeaders + RECORD_OVERHEAD
 }
 
 function unavailable(error: unknown): CommitpostError {

@@ -22,11 +22,9 @@ const FILLERS: Readonly<Record<string, (event: OutboxEvent) => string>> = {
 /** Makes the function that tells an event's topic; null where it has none. The caller has seen to the route. */
 export function topicOf(route: TopicRoute): (event: OutboxEvent) => string | null {
   if (typeof route === 'function') return (event) => textOrNull(route(event))
-  if (typeof route === 'string') return (event) => filled(route, event)
-  return (event) => {
-    const template = Object.hasOwn(route, event.type) ? route[event.type] : route['*']
-    return template === undefined ? null : filled(template, event)
-  }
+  if (typeof route === 'string') return templateOf(route)
+  const templates = new Map(Object.entries(route).map(([type, template]) => [type, templateOf(template)]))
+  return (event) => (templates.get(event.type) ?? templates.get('*'))?.(event) ?? null
 }
 
 /** Whether Kafka takes this as the name of a topic. */
@@ -56,10 +54,22 @@ function templateProblems(what: string, template: unknown): readonly string[] {
   return [`${what} must be 1 to 249 letters, digits, dots, dashes or underscores, but is ${shown(template)}`]
 }
 
-function filled(template: string, event: OutboxEvent): string {
-  return template.includes('{')
-    ? template.replaceAll(PLACEHOLDER, (_, name: string) => FILLERS[name]?.(event) ?? '')
-    : template
+/** Taken apart once: it is filled for every event. */
+function templateOf(template: string): (event: OutboxEvent) => string {
+  // Names of placeholders stand between the texts around them.
+  const [before = '', ...rest] = template.split(PLACEHOLDER)
+  const fillers = rest.flatMap((name, index) =>
+    index % 2 === 0 ? [{ fill: FILLERS[name] ?? nothing, after: rest[index + 1] ?? '' }] : [],
+  )
+  return (event) => {
+    let topic = before
+    for (const { fill, after } of fillers) topic += fill(event) + after
+    return topic
+  }
+}
+
+function nothing(): string {
+  return ''
 }
 
 function textOrNull(value: unknown): string | null {

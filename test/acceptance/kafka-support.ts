@@ -1,5 +1,6 @@
 import { type EachMessagePayload, Kafka, logLevel, Partitioners, type Producer } from 'kafkajs'
 import { type KafkaServer, startKafka } from '../support/kafka/broker.ts'
+import { makeTopics } from '../support/kafka/make-topics.ts'
 import { comes } from '../support/patience.ts'
 
 /** One message as it stands in a topic. */
@@ -9,6 +10,8 @@ export interface SeenMessage {
   readonly offset: string
   readonly key: string | null
   readonly value: string
+  /** The value as it is, text or not. */
+  readonly bytes: Buffer | null
   readonly headers: Readonly<Record<string, string>>
 }
 
@@ -48,14 +51,11 @@ export class TestKafka implements AsyncDisposable {
     config: Readonly<Record<string, string>> = {},
     numPartitions = 4,
   ): Promise<void> {
-    const admin = this.client.admin()
-    await admin.connect()
     const configEntries = Object.entries(config).map(([name, value]) => ({ name, value }))
-    await admin.createTopics({
-      waitForLeaders: true,
-      topics: topics.map((topic) => ({ topic, numPartitions, configEntries })),
-    })
-    await admin.disconnect()
+    await makeTopics(
+      this.client,
+      topics.map((topic) => ({ topic, numPartitions, configEntries })),
+    )
   }
 
   /** Everything that is in these topics now; in each partition in its order. */
@@ -107,6 +107,7 @@ function seenMessage({ topic, partition, message }: EachMessagePayload): SeenMes
     offset: message.offset,
     key: message.key === null ? null : String(message.key),
     value: String(message.value),
+    bytes: message.value,
     headers: Object.fromEntries(headers),
   }
 }

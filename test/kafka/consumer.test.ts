@@ -1,89 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { defineEvents, type WorkerEvent } from '../../src/index.ts'
-import {
-  type ConsumerCrash,
-  createKafkaConsumer,
-  type DeadRecord,
-  type KafkaConsumerClient,
-  type ReceivedBatch,
-} from '../../src/kafka/index.ts'
-import { toMessage } from '../../src/kafka/record.ts'
-import { systemClock } from '../../src/runtime/clock.ts'
-import { event } from './support.ts'
-
-const events = defineEvents({ OrderPlaced: { stream: 'shop.order', aggregate: 'order', version: 2 } })
-const clock = {
-  ...systemClock,
-  sleep: (ms: number, signal?: AbortSignal) => systemClock.sleep(Math.min(ms, 5), signal),
-}
-
-type EachBatch = (received: ReceivedBatch) => Promise<void>
-
-/** A client that never fetches: tests hand batches over themselves. */
-class FakeClient implements KafkaConsumerClient {
-  each: EachBatch = async () => {}
-  crash: (crash: ConsumerCrash) => void = () => {}
-  isConnected = false
-  underWay: Promise<void> | null = null
-
-  begins: boolean | undefined
-
-  connect = async (): Promise<void> => void (this.isConnected = true)
-  subscribe = async ({ fromBeginning }: { fromBeginning?: boolean }): Promise<void> =>
-    void (this.begins = fromBeginning)
-  run = async ({ eachBatch }: { eachBatch: EachBatch }): Promise<void> => void (this.each = eachBatch)
-  /** As real ones do, it waits for the batch that is under way. */
-  disconnect = async (): Promise<void> => {
-    await this.underWay
-    this.isConnected = false
-  }
-  on = (_: string, listener: (crash: ConsumerCrash) => void): void => void (this.crash = listener)
-}
-
-interface Setup {
-  readonly on: () => unknown
-  readonly setAside?: (dead: DeadRecord) => Promise<void>
-  readonly fromBeginning?: boolean
-}
-
-function setUp({ on, setAside = async () => {}, ...given }: Setup) {
-  const clients: FakeClient[] = []
-  const told: WorkerEvent[] = []
-  const consumer = createKafkaConsumer({
-    name: 'c',
-    consumer: () => {
-      const client = new FakeClient()
-      clients.push(client)
-      return client
-    },
-    topics: ['shop.order'],
-    events,
-    on: { OrderPlaced: on },
-    deadLetters: { setAside },
-    ...given,
-    maxAttempts: 2,
-    clock,
-    observer: (each) => void told.push(each),
-  })
-  return { consumer, clients, told }
-}
-
-function batchOf(
-  count: number,
-  heartbeat: () => Promise<void> = async () => {},
-): ReceivedBatch & { resolved: string[] } {
-  const resolved: string[] = []
-  const { headers, value, key } = toMessage(event(), 'o-1', 'payload')
-  const messages = Array.from({ length: count }, (_, n) => ({ key, value, headers, offset: String(n) }))
-  return {
-    batch: { topic: 'shop.order', partition: 0, messages },
-    resolveOffset: (offset) => void resolved.push(offset),
-    heartbeat,
-    isRunning: () => true,
-    isStale: () => false,
-    resolved,
-  }
-}
+import { createKafkaConsumer, type KafkaConsumerClient } from '../../src/kafka/index.ts'
+import { batchOf, clock, events, FakeClient, setUp } from './consumer-support.ts'
 
 /**
  * The consumer of @confluentinc/kafka-javascript 1.10 as far as it differs: where to begin is a matter of its own
@@ -101,7 +18,11 @@ class ConfluentClient implements KafkaConsumerClient {
       throw Object.assign(new Error("'fromBeginning' must be passed to the constructor"), { code: -186 })
     }
   }
-  run = async (): Promise<void> => {}
+  run = async (options: object): Promise<void> => {
+    if (Object.hasOwn(options, 'autoCommitInterval')) {
+      throw new Error("'autoCommitInterval' must be passed to the constructor")
+    }
+  }
   disconnect = async (): Promise<void> => void (this.isConnected = false)
   assignment = (): readonly unknown[] => []
   get events(): never {
@@ -185,14 +106,10 @@ describe('a Kafka consumer', () => {
   test('gives up a handler whose partition is taken away, and resolves nothing of it', async () => {
     let beats = 0
     let aborted = false
-    const { consumer, clients } = setUp({ on: () => undefined })
+    const client = new FakeClient()
     const waiting = createKafkaConsumer({
       name: 'c',
-      consumer: () => {
-        const client = new FakeClient()
-        clients.push(client)
-        return client
-      },
+      consumer: () => client,
       topics: ['shop.order'],
       events,
       deadLetters: { setAside: async () => {} },
@@ -212,9 +129,9 @@ describe('a Kafka consumer', () => {
       beats += 1
       if (beats === 3) throw new Error('the group is rebalancing')
     })
-    await expect(clients[0]?.each(received)).rejects.toThrow('rebalancing')
+    await expect(client.each(received)).rejects.toThrow('rebalancing')
     expect([aborted, received.resolved]).toEqual([true, []])
-    await consumer.stop()
+    await waiting.stop()
   })
 
   test('resolves nothing of a message whose handler had not finished when the consumer was stopped', async () => {
@@ -234,6 +151,36 @@ describe('a Kafka consumer', () => {
     await consumer.stop()
     await consumer.start()
     expect(clients).toHaveLength(2)
+    await consumer.stop()
+  })
+
+  test('one that is stopped while it joins the group does not stay there', async () => {
+    let join = (): void => undefined
+    const client = new FakeClient()
+    client.joining = new Promise((resolve) => {
+      join = resolve
+    })
+    const { consumer } = setUp({ on: () => undefined, client: () => client })
+    const starting = consumer.start()
+    await until(() => client.isConnected)
+    const stopping = consumer.stop()
+    await new Promise((resolve) => setImmediate(resolve))
+    join()
+    await Promise.all([starting, stopping])
+    expect(client.isConnected).toBe(false)
+  })
+
+  test('what was handled is committed while a long batch lasts, after each message if it is time', async () => {
+    const { consumer, clients } = setUp({ on: () => undefined })
+    await consumer.start()
+    const batch = batchOf(3)
+    const resolvedByThen: number[] = []
+    await clients[0]?.each({
+      ...batch,
+      commitOffsetsIfNecessary: async () => void resolvedByThen.push(batch.resolved.length),
+    })
+    expect(resolvedByThen).toEqual([1, 2, 3])
+    expect(clients[0]?.commitsEveryMs).toBe(1_000)
     await consumer.stop()
   })
 })

@@ -29,9 +29,16 @@ export function brokerError(code: number, type: string): Error {
 export const unreachable = (): Error =>
   Object.assign(new Error('connect ECONNREFUSED'), { name: 'KafkaJSConnectionError', code: 'ECONNREFUSED' })
 
+/** Events are sent as texts. */
+interface Sent extends KafkaMessage {
+  readonly key: string
+  readonly value: string
+  readonly headers: Readonly<Record<string, string>>
+}
+
 /** A broker in memory, and all producers that were made for it. */
 export class FakeBroker {
-  readonly written: (KafkaMessage & { readonly topic: string })[] = []
+  readonly written: (Sent & { readonly topic: string })[] = []
   readonly requests: number[] = []
   made = 0
   open = 0
@@ -52,7 +59,7 @@ export class FakeBroker {
         this.requests.push(topicMessages.reduce((sum, { messages }) => sum + messages.length, 0))
         await this.answer(topicMessages)
         for (const { topic, messages } of topicMessages) {
-          this.written.push(...messages.map((message) => ({ ...message, topic })))
+          this.written.push(...messages.map((message) => ({ ...(message as Sent), topic })))
         }
       },
       disconnect: async () => {

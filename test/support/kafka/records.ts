@@ -1,4 +1,5 @@
 import { Kafka, logLevel } from 'kafkajs'
+import { makeTopics } from './make-topics.ts'
 
 /** One record as a consumer got it. */
 export interface KafkaRecord {
@@ -21,10 +22,10 @@ export async function readTopics(
   onRecord: (record: KafkaRecord) => void = () => undefined,
 ): Promise<Records> {
   const kafka = new Kafka({ brokers: [bootstrap], logLevel: logLevel.NOTHING })
-  const admin = kafka.admin()
-  await admin.connect()
-  await admin.createTopics({ topics: topics.map((topic) => ({ topic })), waitForLeaders: true })
-  await admin.disconnect()
+  await makeTopics(
+    kafka,
+    topics.map((topic) => ({ topic })),
+  )
   const consumer = kafka.consumer({ groupId: `readers-of-${topics.join('-')}` })
   const all: KafkaRecord[] = []
   await consumer.connect()
