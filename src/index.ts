@@ -69,7 +69,14 @@ export {
   toEnvelope,
 } from './event/envelope.ts'
 export { type EventProblem, InvalidEventError, UnreadablePayloadError } from './event/errors.ts'
-export type { EventHeaders, JsonObject, JsonValue, NewEvent, OutboxEvent } from './event/event.ts'
+export type {
+  EventHeaders,
+  EventIdentity,
+  JsonObject,
+  JsonValue,
+  NewEvent,
+  OutboxEvent,
+} from './event/event.ts'
 export { maskEvent, maskPayload } from './event/mask-payload.ts'
 export {
   createMasking,
@@ -91,10 +98,10 @@ export type { DoctorReport, Proof, SubscriptionReason, WhyReport } from './inspe
 export type { Reason, ReasonFacts, ReasonKind } from './inspect/reason.ts'
 export type { VerifyOptions } from './inspect/verify-options.ts'
 export { logObserver } from './observe/log-observer.ts'
-export { jsonLineLogger, type Logger, silentLogger } from './observe/logger.ts'
+export { jsonLineLogger, type Logger, type LogLevel, silentLogger } from './observe/logger.ts'
 export type { Meter } from './observe/meter.ts'
 export type { PublishingInfo, Tracing } from './observe/tracing.ts'
-export type { AttemptInfo, Observer, WorkerEvent } from './observe/worker-events.ts'
+export type { AttemptInfo, Observer, TakenDelivery, WorkerEvent } from './observe/worker-events.ts'
 export { createOutbox, type Outbox, type OutboxOptions, type RetireAct } from './outbox.ts'
 export { chained } from './publish/chained.ts'
 export type { BatchInput, EventBus, EventDetails, PublishInput, PublishOptions } from './publish/event-bus.ts'
@@ -121,6 +128,7 @@ export {
   InvalidOptionsError,
   LeaseLostError,
   NonRetryableError,
+  type NotFoundDetails,
   NotFoundError,
   NotInTransactionError,
   RetryLaterError,

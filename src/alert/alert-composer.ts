@@ -69,7 +69,7 @@ export class AlertComposer {
       heading: this.#texts.headings.alarm,
       title: this.#texts.conditions[rule](words),
       facts,
-      advice: this.#texts.advice[rule],
+      advice: this.#texts.advice[rule](words.subscription),
       at,
       since,
       data: { value, threshold, ...(subscription === null ? {} : { subscription: subscription.name }) },

@@ -66,18 +66,22 @@ export const en: AlertTexts = {
     streamGap: (subscription) => `The log of ${of(subscription)} has lost nothing of late`,
   },
   advice: {
-    unresolved: 'commitpost dlq list shows them. Fix the cause, then retry or resolve them.',
-    stuckPending:
-      'commitpost status shows what waits. Are workers running, is it paused, does its handler hang?',
-    unpublished: 'commitpost status shows what waits. Start more workers, or raise its concurrency.',
-    oldestPending: 'commitpost status shows what waits. Start more workers, or look for what keeps failing.',
-    dead: 'commitpost dlq list --subscription NAME shows them. Its handler, or what it calls, is failing.',
-    meanRetries: 'Its handler, or what it calls, is unsteady: see the warnings in the log of its workers.',
-    eventRate:
+    unresolved: () => 'commitpost dlq list shows them. Fix the cause, then retry or resolve them.',
+    stuckPending: () =>
+      'commitpost status shows what waits. Are workers running, is it paused, does its handler hang? commitpost dlq blocked shows keys that a dead letter blocks.',
+    unpublished: () => 'commitpost status shows what waits. Start more workers, or raise its concurrency.',
+    oldestPending: () =>
+      'commitpost status shows what waits. Start more workers, or look for what keeps failing: commitpost dlq blocked shows keys that a dead letter blocks.',
+    dead: (subscription) =>
+      `commitpost dlq list --subscription ${subscription} shows them. Its handler, or what it calls, is failing.`,
+    meanRetries: () =>
+      'Its handler, or what it calls, is unsteady: see the warnings in the log of its workers.',
+    eventRate: () =>
       'Beyond 1,000 events per second, or where less than 500 ms matters, the log stream or change data capture serves better than a polled table.',
-    streamGap:
+    streamGap: () =>
       'Some may come twice. Find out who took its replication slot or its publication away, or why the server kept too much for it: docs/log-stream.md lists the reasons.',
-    workerMissing: 'Start a worker that serves it, or retire it: commitpost retire NAME.',
+    workerMissing: (subscription) =>
+      `Start a worker that serves it, or retire it: commitpost retire ${subscription} --operator NAME`,
   },
   deadLetter: (eventType, subscription) => `${eventType} failed for good for ${of(subscription)}`,
   deadLetters: (count) => `New dead letters: ${count}`,

@@ -67,18 +67,21 @@ export const ko: AlertTexts = {
     streamGap: (subscription) => `최근 ${of(subscription)}의 로그에서 유실된 것이 없습니다`,
   },
   advice: {
-    unresolved: 'commitpost dlq list로 확인하고, 원인을 고친 뒤 재시도하거나 해결 처리하십시오.',
-    stuckPending:
-      'commitpost status로 확인하십시오. 워커가 실행 중인지, 일시 중지되었는지, 핸들러가 멈추었는지 살펴보십시오.',
-    unpublished: 'commitpost status로 확인하십시오. 워커를 늘리거나 동시 실행 수를 높이십시오.',
-    oldestPending: 'commitpost status로 확인하십시오. 워커를 늘리거나 계속 실패하는 전달을 찾으십시오.',
-    dead: 'commitpost dlq list --subscription NAME으로 확인하십시오. 핸들러나 그것이 호출하는 대상이 실패하고 있습니다.',
-    meanRetries: '핸들러나 그것이 호출하는 대상이 불안정합니다. 워커 로그의 경고를 확인하십시오.',
-    eventRate:
+    unresolved: () => 'commitpost dlq list로 확인하고, 원인을 고친 뒤 재시도하거나 해결 처리하십시오.',
+    stuckPending: () =>
+      'commitpost status로 확인하십시오. 워커가 실행 중인지, 일시 중지되었는지, 핸들러가 멈추었는지 살펴보십시오. 데드 레터 때문에 막힌 키는 commitpost dlq blocked로 볼 수 있습니다.',
+    unpublished: () => 'commitpost status로 확인하십시오. 워커를 늘리거나 동시 실행 수를 높이십시오.',
+    oldestPending: () =>
+      'commitpost status로 확인하십시오. 워커를 늘리거나 계속 실패하는 전달을 찾으십시오. 데드 레터 때문에 막힌 키는 commitpost dlq blocked로 볼 수 있습니다.',
+    dead: (subscription) =>
+      `commitpost dlq list --subscription ${subscription} 명령으로 확인하십시오. 핸들러나 그것이 호출하는 대상이 실패하고 있습니다.`,
+    meanRetries: () => '핸들러나 그것이 호출하는 대상이 불안정합니다. 워커 로그의 경고를 확인하십시오.',
+    eventRate: () =>
       '초당 1,000건을 넘거나 500밀리초 미만이 필요하면 테이블 폴링보다 로그 스트림이나 변경 데이터 캡처가 적합합니다.',
-    streamGap:
+    streamGap: () =>
       '일부 이벤트는 두 번 올 수 있습니다. 누가 복제 슬롯이나 퍼블리케이션을 없앴는지, 왜 서버가 로그를 너무 많이 보관했는지 확인하십시오. 이유는 docs/log-stream.md에 있습니다.',
-    workerMissing: '이 구독을 처리하는 워커를 시작하거나 구독을 종료하십시오: commitpost retire NAME.',
+    workerMissing: (subscription) =>
+      `이 구독을 처리하는 워커를 시작하거나 구독을 종료하십시오: commitpost retire ${subscription} --operator NAME`,
   },
   deadLetter: (eventType, subscription) => `${of(subscription)}에서 ${eventType} 처리가 최종 실패했습니다`,
   deadLetters: (count) => `새 데드 레터가 ${count}건입니다`,

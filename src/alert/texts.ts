@@ -55,7 +55,7 @@ export interface AlertTexts {
   readonly facts: Readonly<Record<FactName, string>>
   readonly conditions: Readonly<Record<ConditionRule, (words: ConditionWords) => string>>
   readonly recovered: Readonly<Record<ConditionRule, (subscription: string) => string>>
-  readonly advice: Readonly<Record<ConditionRule, string>>
+  readonly advice: Readonly<Record<ConditionRule, (subscription: string) => string>>
   readonly deadLetter: (eventType: string, subscription: string) => string
   readonly deadLetters: (count: string) => string
   readonly deadLetterAdvice: (id: string) => string

@@ -3,6 +3,7 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { textProperty } from '../runtime/property.ts'
 import { CliError } from './cli-error.ts'
+import { fileReason } from './file-reason.ts'
 
 /** Reads a text file of a size that makes sense. @throws CliError of code FILE_ERROR that names the file. */
 export async function readTextFile(file: string, mostBytes: number): Promise<string> {
@@ -57,6 +58,5 @@ function isOfFileSystem(error: unknown): boolean {
 }
 
 function fileFailed(file: string, cause: unknown): CliError {
-  const reason = textProperty(cause, 'code') ?? 'unknown'
-  return new CliError('FILE_ERROR', ({ care }) => care.fileFailed(file, reason), { cause })
+  return new CliError('FILE_ERROR', ({ care }) => care.fileFailed(file, fileReason(cause, care)), { cause })
 }

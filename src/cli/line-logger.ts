@@ -35,12 +35,13 @@ export function lineLogger({ terminal, formats, clock = systemClock }: LineLogge
 /** The logger without the lines that only tell that all is well. */
 export function warningsOf(logger: Logger): Logger {
   const ignore: LogLine = () => undefined
-  return { ...logger, debug: ignore, info: ignore }
+  const isLevelEnabled = (level: LogLevel): boolean => level === 'warn' || level === 'error'
+  return { ...logger, debug: ignore, info: ignore, isLevelEnabled }
 }
 
 /** The logger without its most detailed lines. */
 export function withoutDebug(logger: Logger): Logger {
-  return { ...logger, debug: () => undefined }
+  return { ...logger, debug: () => undefined, isLevelEnabled: (level) => level !== 'debug' }
 }
 
 function rounded(value: unknown): unknown {

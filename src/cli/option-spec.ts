@@ -44,6 +44,17 @@ export function requiredText(placeholder: string, summary: Localized): OptionSpe
   return { placeholder, summary, read }
 }
 
+/** The same, of no more characters than that. */
+export function atMost<Value>(most: number, spec: OptionSpec<Value>): OptionSpec<Value> {
+  return {
+    ...spec,
+    read: (given, name, messages) =>
+      given !== undefined && given.length > most
+        ? { ok: false, problem: messages.usage.mustBeShorter(name, most, given.length) }
+        : spec.read(given, name, messages),
+  }
+}
+
 /** Which numbers are allowed. */
 export interface Range {
   readonly least: number

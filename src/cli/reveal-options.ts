@@ -1,6 +1,6 @@
 import type { DeadLetterView } from '../dead-letter/read-letters.ts'
 import type { Invocation } from './command.ts'
-import { noteOption } from './operator-options.ts'
+import { noteOption, ofPerson } from './operator-options.ts'
 import { flag, type OptionSpec, text, type ValuesOf } from './option-spec.ts'
 import { usageError } from './parse.ts'
 
@@ -17,10 +17,12 @@ export const revealOptions: RevealOptions = {
     en: 'Show also what is sensitive. Needs --operator, and is recorded',
     ko: '민감한 값도 보여 줍니다. --operator가 필요하며 기록됩니다',
   }),
-  operator: text('NAME', {
-    en: 'With --reveal: who looks at it',
-    ko: '--reveal과 함께: 보는 사람의 이름입니다',
-  }),
+  operator: ofPerson(
+    text('NAME', {
+      en: 'With --reveal: who looks at it',
+      ko: '--reveal과 함께: 보는 사람의 이름입니다',
+    }),
+  ),
   note: noteOption,
 }
 

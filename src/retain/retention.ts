@@ -1,5 +1,5 @@
 import type { Clock } from '../runtime/clock.ts'
-import { CommitpostError } from '../runtime/errors.ts'
+import { CommitpostError, NotFoundError } from '../runtime/errors.ts'
 import type { Ids } from '../runtime/ids.ts'
 import { actProblems, type OperatorAct } from '../runtime/operator-act.ts'
 import {
@@ -128,11 +128,9 @@ function chosen(resolved: ResolvedRetention | null, stream: string | undefined):
   if (stream === undefined) return resolved
   const requests = resolved.requests.filter((request) => request.stream === stream)
   if (requests.length > 0) return { ...resolved, requests }
-  const known = resolved.requests.map((request) => request.stream).join(', ')
-  throw new CommitpostError(
-    'NOT_FOUND',
-    `There is no retention policy of stream "${stream}". There are: ${known}.`,
-  )
+  const known = resolved.requests.map((request) => request.stream)
+  const message = `There is no retention policy of stream "${stream}". There are: ${known.join(', ')}.`
+  throw new NotFoundError('retention policy', stream, { message, known })
 }
 
 /** A dry run makes no table: what is not there has nothing in it. */

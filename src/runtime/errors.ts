@@ -240,18 +240,34 @@ export class SubscriptionConflictError extends CommitpostError {
   }
 }
 
+/** What else a `NotFoundError` may say. */
+export interface NotFoundDetails extends ErrorOptions {
+  /** @default one that names what was asked for */
+  readonly message?: string
+  /** What there is instead, where that is known. */
+  readonly known?: readonly string[]
+}
+
 /** What was asked for does not exist. */
 export class NotFoundError extends CommitpostError {
-  readonly what: 'dead letter' | 'export' | 'plan' | 'stream' | 'subscription'
+  readonly what:
+    | 'dead letter'
+    | 'export'
+    | 'matching dead letter'
+    | 'plan'
+    | 'retention policy'
+    | 'stream'
+    | 'subscription'
+  /** Empty where nothing was named: nothing matches. */
   readonly id: string
+  readonly known: readonly string[]
 
-  constructor(what: NotFoundError['what'], id: string, options?: ErrorOptions) {
-    super(
-      'NOT_FOUND',
-      `There is no ${what} "${id}". It may be mistyped, or not in this database and schema.`,
-      options,
-    )
+  constructor(what: NotFoundError['what'], id: string, details: NotFoundDetails = {}) {
+    const { message, known = [], ...options } = details
+    const usual = `There is no ${what} "${id}". It may be mistyped, or not in this database and schema.`
+    super('NOT_FOUND', message ?? usual, options)
     this.what = what
     this.id = id
+    this.known = known
   }
 }

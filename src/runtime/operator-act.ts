@@ -8,6 +8,11 @@ export interface OperatorAct {
   readonly note?: string
 }
 
+/** The longest remark that is kept with an act: a remark, not a document. */
+export const LONGEST_NOTE: number = LONGEST_ERROR_TEXT
+/** What stands before the name of a policy that acts: no person may be called so. */
+export const POLICY_PREFIX = 'policy:'
+
 /** What is wrong with the description of an act, for all acts that are recorded. Some may say more than who and why. */
 export function actProblems(act: unknown, more: readonly string[] = []): readonly (string | null)[] {
   if (!isRecord(act)) return [`the act must be { operator, note? }, but is ${shown(act)}`]
@@ -20,11 +25,10 @@ export function actProblems(act: unknown, more: readonly string[] = []): readonl
   ]
 }
 
-// Kept with every act and shown in lists: a remark, not a document.
 function noteProblem(note: unknown): string | null {
   if (note === undefined || note === null) return null
   if (typeof note !== 'string') return `note must be text, but is ${shown(note)}`
-  return note.length <= LONGEST_ERROR_TEXT
+  return note.length <= LONGEST_NOTE
     ? null
-    : `note must be at most ${LONGEST_ERROR_TEXT} characters long, but is ${note.length}`
+    : `note must be at most ${LONGEST_NOTE} characters long, but is ${note.length}`
 }

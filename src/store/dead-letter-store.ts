@@ -22,6 +22,7 @@ export type DeadLetterReason =
   | 'RETRIES_EXHAUSTED'
   | 'CRASHED'
   | 'SUBSCRIPTION_RETIRED'
+  | 'MOVED_ASIDE'
   | 'NO_SUBSCRIPTION'
 
 /** The reasons why a delivery is dead, and what each tells the person on call. */
@@ -34,6 +35,7 @@ export const DEAD_LETTER_REASONS: Readonly<Record<DeadLetterReason, string>> = {
   RETRIES_EXHAUSTED: 'Every attempt failed, and there were no more.',
   CRASHED: 'The worker vanished each time it ran this delivery, also when it ran alone.',
   SUBSCRIPTION_RETIRED: 'The subscription was retired while this delivery was still open.',
+  MOVED_ASIDE: 'An operator moved its blocked ordering key aside before this delivery had its turn.',
   NO_SUBSCRIPTION: 'No subscription takes this event; it was set aside because the worker was told to.',
 }
 

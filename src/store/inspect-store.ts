@@ -9,6 +9,8 @@ export interface SubscriptionStatus {
   readonly orderBy: string
   /** Deliveries; among PENDING also events that a subscription which reads the log is not past after ten seconds. */
   readonly counts: Readonly<Record<DeliveryStatus, number>>
+  /** More may be PENDING than is counted: what waits in the log is counted up to 100,000 events. */
+  readonly pendingCapped: boolean
   /** PENDING deliveries that have failed or were returned at least once. */
   readonly retrying: number
   /** Seconds since the oldest that is PENDING was created, or null when nothing is pending. */

@@ -103,6 +103,7 @@ describe.each(['en', 'ko'] as const)('in %s', (language) => {
         expect(text).toMatch(language === 'ko' ? /[가-힣]/ : /^[^가-힣]+$/)
         expect(text).not.toMatch(/undefined|NaN|null/)
       }
+      expect(alarm.advice).not.toMatch(/(--subscription|retire) NAME/)
       if (subscription !== null) expect(`${alarm.title} ${over.title}`.match(/"mailer"/g)).toHaveLength(2)
     }
   })

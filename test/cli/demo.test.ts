@@ -124,6 +124,7 @@ const sound: Findings = {
     paused: false,
     orderBy: 'none',
     counts: { PENDING: 1, PROCESSING: 1, DONE: 7, DEAD: 1 },
+    pendingCapped: false,
     retrying: 1,
     oldestPendingSeconds: 1,
     unresolvedDeadLetters: 1,

@@ -137,7 +137,11 @@ test.each([
   [[...OUT, ...KIM, '--until', '1h', '--older-than', '1h'], 2, 'Give --until or --older-than, not both.'],
   [['--stream', 'unheard', '--directory', '.', ...KIM], 1, 'There is no stream "unheard"'],
   [['--stream', 'shop.payment', '--directory', 'none', ...KIM], 1, 'cannot be used (ENOENT)'],
-  [[...OUT, ...KIM, '--note', 'x'.repeat(100_000)], 1, 'note must be at most 2000 characters long'],
+  [
+    [...OUT, ...KIM, '--note', 'x'.repeat(100_000)],
+    2,
+    '--note must be at most 2000 characters long, but is 100000.',
+  ],
 ])('export run %j is refused, and nothing changes', async (args, code, says) => {
   await pay()
   const before = await readdir(directory)

@@ -198,7 +198,7 @@ describe('dlq export', () => {
     expect(await readFile(join(directory, 'old.ndjson'), 'utf8')).toBe('precious')
     const nowhere = await cli('dlq', 'export', '--out', 'none/new.ndjson', '--lang', 'ko')
     expect(nowhere).toMatchObject({ code: 1, stdout: '' })
-    expect(nowhere.stderr).toContain('파일을 사용할 수 없습니다: ENOENT')
+    expect(nowhere.stderr).toContain('파일을 사용할 수 없습니다: 그런 파일이나 디렉터리가 없습니다 (ENOENT)')
     // A row that cannot be read breaks the export off after the file was begun.
     await database.pool.query(`update ${database.schema}.outbox_dead_letter set headers = '[1]'`)
     await database.pool.query(`alter table ${database.schema}.outbox_operator_log rename to away`)
@@ -285,7 +285,7 @@ describe('dlq amend', () => {
     [['--payload', '{'], 2, 'The payload is not JSON'],
     [[], 2, 'A payload is missing'],
     [['--payload', '{}', '--payload-file', 'x'], 2, 'not both'],
-    [['--payload-file', 'none.json'], 1, 'cannot be used: ENOENT'],
+    [['--payload-file', 'none.json'], 1, 'cannot be used: there is no such file or directory (ENOENT)'],
     [['--payload', '12345678901234567890'], 1, 'beyond 2^53'],
     [['--payload', '{"a":"\\u0000"}'], 1, 'NUL'],
     [['--payload', '{}', '--config', 'none.mjs'], 1, 'There is no config file'],

@@ -45,6 +45,7 @@ test('status shows every subscription with its counts', async () => {
         paused: false,
         orderBy: 'none',
         counts: { PENDING: 0, PROCESSING: 0, DONE: 0, DEAD: 1 },
+        pendingCapped: false,
         retrying: 0,
         oldestPendingSeconds: null,
         unresolvedDeadLetters: 1,

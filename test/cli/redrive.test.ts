@@ -132,6 +132,9 @@ test('what matches nothing or does not exist is named, and the program ends with
   const nothing = await cli('redrive', 'plan', '--failed-to', '2001-01-01', '--json')
   expect(nothing.code).toBe(1)
   expect(JSON.parse(nothing.stderr)).toMatchObject({ error: { code: 'NOT_FOUND' } })
+  expect((await cli('redrive', 'plan', '--failed-to', '2001-01-01', '--lang', 'ko')).stderr).toBe(
+    '오류 (NOT_FOUND): 조건에 맞으면서 다시 전달할 수 있는 데드 레터가 없습니다. 필터가 너무 좁거나, 구독이 종료되었을 수 있습니다.\n',
+  )
   expect((await cli('redrive', 'plan', '--ids', letterId, '--failed-from', '2001-01-01T00:00Z')).code).toBe(0)
   const missing = await cli('redrive', 'status', '404')
   expect(missing.stderr).toContain('There is no plan "404"')

@@ -97,6 +97,11 @@ test('retain run needs a name, a policy of that stream and a config, or changes 
     code: 1,
     stderr: expect.stringContaining('There is no retention policy of stream "nope". There are: shop.order.'),
   })
+  const korean = await cli('retain', 'run', '--operator', 'kim', '--stream', 'nope', '--lang', 'ko')
+  expect(korean).toMatchObject({
+    code: 1,
+    stderr: '오류 (NOT_FOUND): 스트림 "nope"의 보존 정책이 없습니다. 있는 정책: shop.order.\n',
+  })
   const nowhere = await cli('retain', 'run', '--operator', 'kim', '--config', 'nowhere.mjs')
   expect(nowhere).toMatchObject({ code: 1, stderr: expect.stringContaining('nowhere.mjs') })
   expect(await left()).toBe(2)

@@ -120,3 +120,24 @@ test('version tells the version of the package, also as --version', async () => 
   expect(JSON.parse(one.stdout)).toEqual({ version: other.stdout.trim() })
   expect(other.stdout).toMatch(/^\d+\.\d+\.\d+/)
 })
+
+const LONG = 'x'.repeat(100_000)
+test.each([
+  ['--note must be at most 2000 characters long, but is 100000.', ['--operator', 'kim', '--note', LONG]],
+  ['--operator must be the name of a person: "policy:" stands', ['--operator', 'policy:week', '--note', 'x']],
+  ['--note 값은 2000자를 넘을 수 없습니다.', ['--operator', 'kim', '--note', LONG, '--lang', 'ko']],
+  ['--operator 값은 사람의 이름이어야', ['--operator', 'policy:week', '--note', 'x', '--lang', 'ko']],
+])('an act that cannot be recorded is refused before any database is asked: %s', async (says, act) => {
+  for (const command of [
+    ['dlq', 'retry', '1'],
+    ['dlq', 'resolve', '1'],
+    ['pause', 'mailer'],
+    ['dlq', 'show', '1', '--reveal'],
+    ['export', 'verify', 'somewhere'],
+    ['retain', 'run'],
+  ]) {
+    const { code, stderr } = await runCli([...command, ...act])
+    expect({ command, code }).toEqual({ command, code: 2 })
+    expect(stderr).toContain(says)
+  }
+})

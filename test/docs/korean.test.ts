@@ -29,7 +29,20 @@ test('the Korean page about the proof names the same commands', () => {
   expect(commands(read('proof.ko'))).toEqual(commands(read('proof')))
 })
 
-test.each(['alerts', 'dead-letters', 'proof', 'errors', 'reliability'])(
+test.each(['kafka', 'log-stream'])('the Korean page %s has the same options, codes and examples', (page) => {
+  expect(rowsOf(read(`${page}.ko`))).toEqual(rowsOf(read(page)))
+  const named = (text: string): readonly string[] =>
+    [
+      ...new Set(
+        [...text.matchAll(/`([A-Z_]{5,}|dead_letter_\w+|[a-z]+-[a-z]+|\w+Ms|\w+Bytes)`/g)].map(
+          ([, name]) => name as string,
+        ),
+      ),
+    ].toSorted()
+  expect(named(read(`${page}.ko`))).toEqual(named(read(page)))
+})
+
+test.each(['alerts', 'dead-letters', 'proof', 'errors', 'reliability', 'kafka', 'log-stream'])(
   '%s leads to its Korean page',
   (page) => {
     expect(read(page)).toContain(`[한국어](${page}.ko.md)`)

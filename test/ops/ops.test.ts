@@ -32,7 +32,14 @@ async function everyMetric(): Promise<string> {
   const about = { subscription: 'a', event: someEvent(), attempt: 1, maxAttempts: 5 }
   const failure = { code: 'X', message: 'x' }
   metrics.published([newEvent()])
-  metrics.observer({ kind: 'claimed', subscription: 'a', count: 1, suspects: 0, durationMs: 1 })
+  metrics.observer({
+    kind: 'claimed',
+    subscription: 'a',
+    count: 1,
+    suspects: 0,
+    durationMs: 1,
+    deliveries: [],
+  })
   metrics.observer({ kind: 'handled', durationMs: 1, ...about })
   metrics.observer({ kind: 'dead', failure, durationMs: 1, ...about })
   metrics.observer({ kind: 'leaseLost', ...about })

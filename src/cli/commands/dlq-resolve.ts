@@ -1,6 +1,7 @@
+import { LONGEST_NOTE } from '../../runtime/operator-act.ts'
 import { type Command, defineCommand } from '../command.ts'
 import { deadLetterOperand, operatorOption } from '../operator-options.ts'
-import { requiredText } from '../option-spec.ts'
+import { atMost, requiredText } from '../option-spec.ts'
 import { safeLine } from '../text/safe.ts'
 import { withReadyDatabase } from '../with-database.ts'
 
@@ -18,10 +19,13 @@ export const dlqResolveCommand: Command = defineCommand({
   operands: { id: deadLetterOperand },
   options: {
     operator: operatorOption,
-    note: requiredText('TEXT', {
-      en: 'How it was settled: it is recorded with the act',
-      ko: '어떻게 해결했는지입니다. 작업과 함께 기록됩니다',
-    }),
+    note: atMost(
+      LONGEST_NOTE,
+      requiredText('TEXT', {
+        en: 'How it was settled: it is recorded with the act',
+        ko: '어떻게 해결했는지입니다. 작업과 함께 기록됩니다',
+      }),
+    ),
   },
   run: (invocation) =>
     withReadyDatabase(invocation, async ({ deadLetters, subscriptions }) => {

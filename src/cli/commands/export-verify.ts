@@ -3,7 +3,7 @@ import type { ExportReport } from '../../retain/export-report.ts'
 import { verifyExportFiles } from '../../retain/exports.ts'
 import type { ExitCode } from '../cli-error.ts'
 import { type Command, defineCommand, type Invocation } from '../command.ts'
-import { noteOption } from '../operator-options.ts'
+import { noteOption, ofPerson } from '../operator-options.ts'
 import { requiredText, text } from '../option-spec.ts'
 import { usageError } from '../parse.ts'
 import { safeLine } from '../text/safe.ts'
@@ -27,10 +27,12 @@ export const exportVerifyCommand: Command = defineCommand({
     }),
   },
   options: {
-    operator: text('NAME', {
-      en: 'Who verifies it: recorded if it holds, so that retention may remove what was exported',
-      ko: '검증하는 사람의 이름입니다. 온전하면 기록되어 보존 정책이 내보낸 이벤트를 지울 수 있습니다',
-    }),
+    operator: ofPerson(
+      text('NAME', {
+        en: 'Who verifies it: recorded if it holds, so that retention may remove what was exported',
+        ko: '검증하는 사람의 이름입니다. 온전하면 기록되어 보존 정책이 내보낸 이벤트를 지울 수 있습니다',
+      }),
+    ),
     note: noteOption,
   },
   run: async (invocation) => {

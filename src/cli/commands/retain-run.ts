@@ -1,7 +1,7 @@
 import type { RetentionReport } from '../../retain/retention.ts'
 import { type Command, defineCommand, type Invocation } from '../command.ts'
 import { loadWorkerConfig } from '../load-worker-config.ts'
-import { noteOption } from '../operator-options.ts'
+import { noteOption, ofPerson } from '../operator-options.ts'
 import { flag, text } from '../option-spec.ts'
 import { usageError } from '../parse.ts'
 import { safeLine } from '../text/safe.ts'
@@ -28,10 +28,12 @@ export const retainRunCommand: Command = defineCommand({
       en: 'Count what would go, and change nothing',
       ko: '대상만 세고 아무것도 바꾸지 않습니다',
     }),
-    operator: text('NAME', {
-      en: 'Who does this: it is recorded with the act. Needed without --dry-run',
-      ko: '작업하는 사람의 이름입니다. 작업과 함께 기록됩니다. --dry-run이 없으면 필요합니다',
-    }),
+    operator: ofPerson(
+      text('NAME', {
+        en: 'Who does this: it is recorded with the act. Needed without --dry-run',
+        ko: '작업하는 사람의 이름입니다. 작업과 함께 기록됩니다. --dry-run이 없으면 필요합니다',
+      }),
+    ),
     note: noteOption,
     config: text('FILE', {
       en: 'The config file. Default: commitpost.config.js, .mjs, .ts or .mts',

@@ -43,6 +43,15 @@ export const careEn: CareMessages = {
   payloadNotJson: (reason) => `The payload is not JSON: ${reason}`,
   noCatalogue: 'its outbox has no catalogue: it must be what createOutbox made',
   fileExists: (file) => `There is a file ${file} already. Name another, or remove that one.`,
+  fileReasons: {
+    ENOENT: 'there is no such file or directory',
+    EACCES: 'it may not be read or written by this user',
+    EPERM: 'it may not be read or written by this user',
+    EISDIR: 'it is a directory',
+    ENOTDIR: 'a part of its path is no directory',
+    ENOSPC: 'the disk is full',
+    EROFS: 'the disk may only be read',
+  },
   fileFailed: (file, reason) => `The file ${file} cannot be used: ${reason}`,
   fileTooLarge: (file, most) =>
     `The file ${file} is too large for a payload: at most ${most} bytes are read.`,

@@ -12,6 +12,7 @@ export const careKo: CareMessages = {
     RETRIES_EXHAUSTED: '모든 시도가 실패했고 남은 시도가 없습니다.',
     CRASHED: '이 전달을 단독으로 실행할 때도 매번 워커가 사라졌습니다.',
     SUBSCRIPTION_RETIRED: '끝나지 않은 전달이 있는 상태에서 구독이 종료되었습니다.',
+    MOVED_ASIDE: '차례가 오기 전에 운영자가 막힌 순서 키를 옆으로 옮겼습니다.',
     NO_SUBSCRIPTION: '받는 구독이 없는 이벤트입니다. 워커 설정에 따라 따로 보관했습니다.',
   },
   groupColumns: {
@@ -52,6 +53,15 @@ export const careKo: CareMessages = {
   payloadNotJson: (reason) => `페이로드가 JSON이 아닙니다: ${reason}`,
   noCatalogue: 'outbox에 카탈로그가 없습니다. createOutbox로 만든 것이어야 합니다',
   fileExists: (file) => `${file} 파일이 이미 있습니다. 다른 이름을 지정하거나 그 파일을 지우십시오.`,
+  fileReasons: {
+    ENOENT: '그런 파일이나 디렉터리가 없습니다',
+    EACCES: '이 사용자에게 읽거나 쓸 권한이 없습니다',
+    EPERM: '이 사용자에게 읽거나 쓸 권한이 없습니다',
+    EISDIR: '파일이 아니라 디렉터리입니다',
+    ENOTDIR: '경로의 일부가 디렉터리가 아닙니다',
+    ENOSPC: '디스크가 가득 찼습니다',
+    EROFS: '읽기 전용 디스크입니다',
+  },
   fileFailed: (file, reason) => `${file} 파일을 사용할 수 없습니다: ${reason}`,
   fileTooLarge: (file, most) => `${file} 파일이 페이로드로는 너무 큽니다. 최대 ${most}바이트까지 읽습니다.`,
 }

@@ -34,6 +34,10 @@ export interface CareMessages {
   readonly payloadNotJson: (reason: string) => string
   readonly noCatalogue: string
   readonly fileExists: (file: string) => string
+  /** What the system's codes mean. */
+  readonly fileReasons: Readonly<
+    Record<'ENOENT' | 'EACCES' | 'EPERM' | 'EISDIR' | 'ENOTDIR' | 'ENOSPC' | 'EROFS', string>
+  >
   readonly fileFailed: (file: string, reason: string) => string
   readonly fileTooLarge: (file: string, most: string) => string
 }

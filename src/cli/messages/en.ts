@@ -20,6 +20,10 @@ export const en: Messages = {
     needsValue: (name, placeholder) => `${name} needs a value: ${name} ${placeholder}`,
     takesNoValue: (name) => `${name} takes no value.`,
     isRequired: (name, summary) => `${name} is missing. ${summary.en}.`,
+    mustBeShorter: (name, most, length) =>
+      `${name} must be at most ${most} characters long, but is ${length}.`,
+    mustBePerson: (name, policyPrefix) =>
+      `${name} must be the name of a person: "${policyPrefix}" stands before those of policies.`,
     mustBeWholeNumber: (name, least, most, given) =>
       `${name} must be a whole number from ${least} to ${most}, not "${given}".`,
     mustBeRowNumber: (name, given) => `${name} must be a number as the list shows it, not "${given}".`,

@@ -13,20 +13,30 @@ const REMARKS: Partial<Record<CommitpostErrorCode, string>> = {
   SCHEMA_VERSION:
     '데이터베이스의 Commitpost 스키마 버전이 이 프로그램과 맞지 않습니다. "commitpost migrate status"로 확인하십시오.',
   SCHEMA_MISSING: 'Commitpost 스키마가 없습니다. "commitpost migrate up"으로 설치하십시오.',
-  NOT_FOUND: '요청하신 대상이 없습니다.',
   INVALID_STATE: '지금 상태에서는 할 수 없는 작업입니다. 아무것도 바뀌지 않았습니다.',
   INVALID_OPTIONS: '옵션이 올바르지 않습니다.',
+  PAYLOAD_INVALID: '페이로드가 카탈로그의 스키마에 맞지 않습니다. 아무것도 쓰지 않았습니다.',
   STORE_UNAVAILABLE: '데이터베이스에 연결할 수 없거나 응답이 없습니다. 잠시 후 다시 시도하십시오.',
   FILE_ERROR: '파일이나 디렉터리를 읽거나 쓸 수 없습니다.',
   SUBSCRIPTION_CONFLICT: '같은 이름의 구독이 다른 설정으로 등록되어 있습니다.',
 }
 
-const KINDS: Readonly<Record<NotFoundError['what'], string>> = {
+type NamedKind = Exclude<NotFoundError['what'], 'matching dead letter' | 'retention policy'>
+
+const KINDS: Readonly<Record<NamedKind, string>> = {
   'dead letter': '데드 레터',
   export: '내보내기',
   plan: '계획',
   stream: '스트림',
   subscription: '구독',
+}
+
+function notFound({ what, id, known }: NotFoundError): string {
+  if (what === 'matching dead letter')
+    return '조건에 맞으면서 다시 전달할 수 있는 데드 레터가 없습니다. 필터가 너무 좁거나, 구독이 종료되었을 수 있습니다.'
+  if (what === 'retention policy')
+    return `스트림 "${id}"의 보존 정책이 없습니다. 있는 정책: ${known.join(', ')}.`
+  return `${KINDS[what]} "${id}"을(를) 찾을 수 없습니다. 잘못 입력했거나, 이 데이터베이스와 스키마에 없습니다.`
 }
 
 /** Korean. */
@@ -43,6 +53,10 @@ export const ko: Messages = {
     needsValue: (name, placeholder) => `${name} 옵션에는 값이 필요합니다: ${name} ${placeholder}`,
     takesNoValue: (name) => `${name} 옵션은 값을 받지 않습니다.`,
     isRequired: (name, summary) => `${name} 값이 빠졌습니다. ${summary.ko}.`,
+    mustBeShorter: (name, most, length) =>
+      `${name} 값은 ${most}자를 넘을 수 없습니다. 입력한 길이: ${length}자`,
+    mustBePerson: (name, policyPrefix) =>
+      `${name} 값은 사람의 이름이어야 합니다. "${policyPrefix}"은(는) 정책 이름 앞에 붙습니다.`,
     mustBeWholeNumber: (name, least, most, given) =>
       `${name} 값은 ${least}부터 ${most}까지의 정수여야 합니다. 입력한 값: "${given}"`,
     mustBeRowNumber: (name, given) => `${name} 값은 목록에 표시된 번호여야 합니다. 입력한 값: "${given}"`,
@@ -76,8 +90,7 @@ export const ko: Messages = {
   errors: {
     title: (code) => `오류 (${code}):`,
     remark: (code) => REMARKS[code] ?? null,
-    notFound: ({ what, id }) =>
-      `${KINDS[what]} "${id}"을(를) 찾을 수 없습니다. 잘못 입력했거나, 이 데이터베이스와 스키마에 없습니다.`,
+    notFound,
     unreachable: (address, reason) =>
       `${address} 데이터베이스에 연결할 수 없습니다: ${reason}\n서버가 실행 중인지, 호스트와 포트가 맞는지 확인하십시오.`,
     refused: (address, reason) => `${address} 데이터베이스가 연결을 거부했습니다: ${reason}`,

@@ -37,6 +37,8 @@ export interface UsageMessages {
   readonly needsValue: (name: string, placeholder: string) => string
   readonly takesNoValue: (name: string) => string
   readonly isRequired: (name: string, summary: Localized) => string
+  readonly mustBeShorter: (name: string, most: number, length: number) => string
+  readonly mustBePerson: (name: string, policyPrefix: string) => string
   readonly mustBeWholeNumber: (name: string, least: number, most: number, given: string) => string
   readonly mustBeRowNumber: (name: string, given: string) => string
   readonly mustBeDuration: (name: string, given: string) => string

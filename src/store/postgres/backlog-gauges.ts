@@ -1,7 +1,7 @@
 import type { BacklogGauge } from '../gauge-store.ts'
 import { type PgClient, type RawRow, rawQuery } from './client.ts'
 import type { QuotedSchema } from './identifiers.ts'
-import { toUnread, unreadSql } from './unread-events.ts'
+import { unreadEvents } from './unread-events.ts'
 
 // Each part reads one partial index in its own order and ends at the limit, and the stream of a row is looked up by its
 // event's id: nothing is ever sorted, hashed or read from end to end. The heads of the lanes are there for their age:
@@ -57,18 +57,15 @@ export async function backlogGauges(
   schema: QuotedSchema,
   countLimit: number,
 ): Promise<CountedBacklog> {
-  const counted = [
-    ...(await rawQuery(client, backlogSql(schema), [countLimit])).map(toCounted),
-    ...(await rawQuery(client, unreadSql(schema), [countLimit, 0])).map((row) => ({
-      ...toUnread(row),
-      kind: 'unread',
-    })),
-  ]
+  const open = await rawQuery(client, backlogSql(schema), [countLimit])
+  const look = { most: countLimit, stuckAfterMs: 0 }
+  const inLog = await unreadEvents((sql, values) => rawQuery(client, sql, values), schema, look)
+  const counted = [...open.map(toCounted), ...inLog.unread.map((part) => ({ ...part, kind: 'unread' }))]
   const groups = grouped(counted, ({ subscription, stream }) => [subscription, stream])
   const kinds = grouped(counted, ({ subscription, kind }) => [subscription, kind])
   return {
     backlog: groups.map(toGauge),
-    capped: kinds.some((parts) => sumOf(parts) >= countLimit),
+    capped: inLog.capped.size > 0 || kinds.some((parts) => sumOf(parts) >= countLimit),
   }
 }
 

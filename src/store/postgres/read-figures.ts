@@ -2,7 +2,7 @@ import type { FiguresRequest, SubscriptionFigures } from '../alert-store.ts'
 import type { PgPool, RawRow } from './client.ts'
 import type { QuotedSchema } from './identifiers.ts'
 import { readBounded } from './read-bounded.ts'
-import { toUnread, type Unread, unreadSql } from './unread-events.ts'
+import { type Unread, unreadEvents } from './unread-events.ts'
 
 // What is read does not grow with the tables: of each lane as many rows from the head of each partial index as are
 // counted at most, of the dead letters and of all deliveries the newest. The head of a lane are its oldest, so that
@@ -78,7 +78,8 @@ export async function readFigures(
 ): Promise<readonly SubscriptionFigures[]> {
   const values = [most, stuckAfterMs, leastForMean, workerMissingMs, most * SAMPLE]
   const figures = (await readBounded(pool, figuresSql(schema), values)).map(toFigures)
-  const unread = (await readBounded(pool, unreadSql(schema), [most * SAMPLE, stuckAfterMs])).map(toUnread)
+  const look = { most: most * SAMPLE, stuckAfterMs }
+  const { unread } = await unreadEvents((sql, asked) => readBounded(pool, sql, asked), schema, look)
   return unread.reduce((all, part) => all.map((each) => withUnread(each, part, most)), figures)
 }
 

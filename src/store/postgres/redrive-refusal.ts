@@ -7,7 +7,7 @@ export function redriveRefusal(error: unknown, planId: string | null): unknown {
   const refused = driverErrorOf(error)
   if (refused?.code === 'P0002') {
     if (planId !== null) return new NotFoundError('plan', planId, { cause: error })
-    return new CommitpostError('NOT_FOUND', refusalMessage(refused), { cause: error })
+    return new NotFoundError('matching dead letter', '', { message: refusalMessage(refused), cause: error })
   }
   if (refused?.code !== '55000') return error
   return new CommitpostError('INVALID_STATE', refusalMessage(refused), { cause: error })

@@ -1,4 +1,5 @@
 import type { ClaimedDelivery } from '../../delivery/delivery.ts'
+import type { EventIdentity } from '../../event/event.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { CommitpostError } from '../../runtime/errors.ts'
 import { textProperty } from '../../runtime/property.ts'
@@ -22,6 +23,9 @@ interface Refused {
   readonly untilMs: number
 }
 
+/** Told of a row that is refused, and of its event unless that is gone. */
+type Tell = (refusal: CommitpostError, event: EventIdentity | null) => void
+
 /** How long a refused row is left alone, at first and at last: each time twice as long. */
 const FIRST_PAUSE_MS = 5_000
 const LAST_PAUSE_MS = 60_000
@@ -39,10 +43,12 @@ const MOST_LEFT_ALONE = 100
  */
 export class RefusedRows {
   readonly #clock: Clock
+  readonly #identify: (eventId: string) => Promise<EventIdentity | null>
   readonly #refused = new Map<string, Refused>()
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, identify: (eventId: string) => Promise<EventIdentity | null>) {
     this.#clock = clock
+    this.#identify = identify
   }
 
   /**
@@ -52,7 +58,7 @@ export class RefusedRows {
   async claim<Delivery extends ClaimedDelivery>(
     limit: number,
     way: ClaimWay<Delivery>,
-    tell: (refusal: CommitpostError) => void,
+    tell: Tell,
   ): Promise<readonly Delivery[]> {
     let outcome = await tried(way.take(limit, this.#around()))
     for (let size = limit, found = 0; 'error' in outcome; ) {
@@ -61,7 +67,7 @@ export class RefusedRows {
         if (found >= MOST_IN_A_ROW || this.#around().length >= MOST_LEFT_ALONE) throw outcome.error
         const { row, beside } = await this.#find(way)
         if (row === undefined) throw outcome.error
-        this.#leaveAlone(row, outcome.error, tell)
+        await this.#leaveAlone(row, outcome.error, tell)
         if (beside.length > 0) return this.#passed(beside)
         found += 1
       }
@@ -87,11 +93,12 @@ export class RefusedRows {
     return { row: rows[0], beside }
   }
 
-  #leaveAlone(row: Candidate, error: unknown, tell: (refusal: CommitpostError) => void): void {
+  async #leaveAlone(row: Candidate, error: unknown, tell: Tell): Promise<void> {
     const before = this.#refused.get(row.position)
+    const event = before === undefined ? await this.#identify(row.eventId) : null
     const pauseMs = before === undefined ? FIRST_PAUSE_MS : Math.min(before.pauseMs * 2, LAST_PAUSE_MS)
     this.#refused.set(row.position, { row, pauseMs, untilMs: this.#clock.monotonicMs() + pauseMs })
-    if (before === undefined) tell(refusedError(row, error))
+    if (before === undefined) tell(refusedError(row, error), event)
   }
 
   #around(): readonly Candidate[] {

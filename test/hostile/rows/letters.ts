@@ -78,6 +78,6 @@ export const careOfLetters: Group = {
       'NOT_FOUND',
       'There is no dead letter "404"',
     ),
-    cli(['dlq', 'export', '--out', 'none/x', ...AT], 1, 'FILE_ERROR', 'cannot be used: ENOENT'),
+    cli(['dlq', 'export', '--out', 'none/x', ...AT], 1, 'FILE_ERROR', 'no such file or directory (ENOENT)'),
   ],
 }

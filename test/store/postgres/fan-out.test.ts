@@ -105,6 +105,20 @@ describe('fan-out', () => {
     expect(await one(db.pool, 'select count(*)::int from outbox_delivery')).toBe(taken ? 1 : 0)
   })
 
+  test.each([
+    ['stream', 1_000],
+    ['type', 1_000],
+    ['aggregateId', 1_020],
+    ['orderingKey', 2_030],
+  ])('an event whose %s has %i bytes is as good as any, and none may have more', async (name, longest) => {
+    await subscribe(db)
+    await insertEvent(db.pool, { [name]: 'x'.repeat(longest) })
+    expect(await one(db.pool, 'select count(*)::int from outbox_delivery')).toBe(1)
+    await expect(insertEvent(db.pool, { [name]: 'x'.repeat(longest + 1) })).rejects.toThrow(
+      'cannot have this',
+    )
+  })
+
   test('a delivery starts PENDING, with the key and lane its order asks for', async () => {
     for (const orderBy of ['none', 'aggregate', 'total'] as const)
       await subscribe(db, { name: orderBy, orderBy })

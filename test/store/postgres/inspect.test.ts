@@ -16,6 +16,14 @@ afterEach(async () => {
 })
 
 describe('the status of subscriptions', () => {
+  test('what is parked behind another of its key waits, and is not a retry', async () => {
+    await subscribe(db, { name: 'ordered', orderBy: 'aggregate' })
+    await insertEvent(db.pool)
+    await db.pool.query(`update outbox_delivery set held = true, next_retry_at = 'infinity'`)
+    const [ordered] = await subscriptionStatuses(db.pool, db.quoted)
+    expect(ordered).toMatchObject({ counts: { PENDING: 1 }, retrying: 0 })
+  })
+
   test('counts deliveries by status, retries, dead letters and the oldest one that waits', async () => {
     await subscribe(db, { name: 'busy' })
     await subscribe(db, { name: 'idle', eventTypes: ['Never'], orderBy: 'total', state: 'joining' })
@@ -43,6 +51,7 @@ describe('the status of subscriptions', () => {
       paused: false,
       orderBy: 'none',
       counts: { PENDING: 3, PROCESSING: 1, DONE: 1, DEAD: 2 },
+      pendingCapped: false,
       retrying: 1,
       oldestPendingSeconds: expect.any(Number),
       unresolvedDeadLetters: 1,
@@ -56,6 +65,7 @@ describe('the status of subscriptions', () => {
       paused: false,
       orderBy: 'total',
       counts: { PENDING: 0, PROCESSING: 0, DONE: 0, DEAD: 0 },
+      pendingCapped: false,
       retrying: 0,
       oldestPendingSeconds: null,
       unresolvedDeadLetters: 0,

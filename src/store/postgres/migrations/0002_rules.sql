@@ -38,58 +38,68 @@ create function {schema}.outbox_fan_out() returns trigger
 declare
   published bigint;
   delivered bigint;
-  is_flawed boolean;
+  may_be_flawed boolean;
   is_unusual boolean;
   registered xid8;
   is_stale boolean := false;
   hour_ago uuid := encode(int8send((date_part('epoch', clock_timestamp())::bigint - 3600) * 65536000)
                           || int8send(0), 'hex')::uuid;
 begin
-  -- A transaction that reads an old snapshot does not see a subscription registered since, and the sweep of that one
-  -- may be over: only a retry can help. Registrations are serialised, so whoever sees the last one sees them all.
-  if current_setting('transaction_isolation') in ('repeatable read', 'serializable') then
-    select r.last_value::text::xid8 into registered from {schema}.outbox_registry_xid r;
-    if not pg_visible_in_snapshot(registered, pg_current_snapshot()) then
-      begin
-        perform pg_xact_status(registered);
-        is_stale := true;
-      exception when invalid_parameter_value then
-        is_stale := false; -- an id this server has not come to: a restored backup, not a registration
-      end;
+  -- Both are rare, and a question is paid for in every transaction.
+  if current_setting('transaction_isolation') <> 'read committed' or current_setting('synchronous_commit') = 'off' then
+    -- A transaction that reads an old snapshot does not see a subscription registered since, and the sweep of that one
+    -- may be over: only a retry can help. Registrations are serialised, so whoever sees the last one sees them all.
+    if current_setting('transaction_isolation') in ('repeatable read', 'serializable') then
+      select r.last_value::text::xid8 into registered from {schema}.outbox_registry_xid r;
+      if not pg_visible_in_snapshot(registered, pg_current_snapshot()) then
+        begin
+          perform pg_xact_status(registered);
+          is_stale := true;
+        exception when invalid_parameter_value then
+          is_stale := false; -- an id this server has not come to: a restored backup, not a registration
+        end;
+      end if;
+      if is_stale then
+        raise exception 'a subscription was registered after this transaction began'
+          using errcode = '40001', hint = 'Retry the transaction.';
+      end if;
     end if;
-    if is_stale then
-      raise exception 'a subscription was registered after this transaction began'
-        using errcode = '40001', hint = 'Retry the transaction.';
+
+    -- An event whose commit may be forgotten by a crash is not an event: raise durability for this transaction.
+    if current_setting('synchronous_commit') = 'off' then
+      perform set_config('synchronous_commit', 'on', true);
     end if;
   end if;
 
-  -- An event whose commit may be forgotten by a crash is not an event: raise durability for this transaction.
-  if current_setting('synchronous_commit') = 'off' then
-    perform set_config('synchronous_commit', 'on', true);
-  end if;
-
+  -- One look at all of it, in few operators: each is prepared anew in every transaction. It may take long names for a flaw.
   select count(*),
-         bool_or({schema}.outbox_flaw(n.stream, n.event_type, n.schema_version, n.aggregate_type, n.aggregate_id,
-                                      n.ordering_key, n.headers) is not null),
+         bool_or('' in (n.stream, n.event_type, n.aggregate_type, n.aggregate_id) or n.schema_version < 1
+                 or greatest(octet_length(n.stream), octet_length(n.event_type), octet_length(n.aggregate_type),
+                             octet_length(n.aggregate_id), octet_length(n.ordering_key)) > 1000
+                 or strpos(concat(n.stream, n.event_type, n.aggregate_type, n.aggregate_id, n.ordering_key), E'\x1f') > 0
+                 or jsonb_typeof(n.headers) <> 'object'),
          bool_or({schema}.outbox_may_be_archived(n.event_id, hour_ago) or n.headers ? 'amendedFrom')
-    into published, is_flawed, is_unusual
+    into published, may_be_flawed, is_unusual
     from published_now n;
-  if published = 0 then
-    return null;
-  end if;
-  if is_flawed then
-    perform {schema}.outbox_refuse_flaw(min({schema}.outbox_flaw(n.stream, n.event_type, n.schema_version,
-              n.aggregate_type, n.aggregate_id, n.ordering_key, n.headers)))
-       from published_now n;
-  end if;
-  if is_unusual then
-    perform {schema}.outbox_refuse_archived(n.event_id, n.id)
-       from published_now n where {schema}.outbox_may_be_archived(n.event_id, hour_ago);
-    -- One that takes the place of another gets that one's delivery, from outbox_amend.
-    perform 1 from published_now n join {schema}.outbox_amendment a
-       on a.event_id = n.event_id and a.xid = pg_current_xact_id();
-    if found then
+  if published = 0 or may_be_flawed or is_unusual then
+    if published = 0 then
       return null;
+    end if;
+    if may_be_flawed then
+      perform {schema}.outbox_refuse_flaw(f.flaw)
+         from (select min({schema}.outbox_flaw(n.stream, n.event_type, n.schema_version, n.aggregate_type, n.aggregate_id,
+                                               n.ordering_key, n.headers)) as flaw from published_now n) f
+        where f.flaw is not null;
+    end if;
+    if is_unusual then
+      perform {schema}.outbox_refuse_archived(n.event_id, n.id)
+         from published_now n where {schema}.outbox_may_be_archived(n.event_id, hour_ago);
+      -- One that takes the place of another gets that one's delivery, from outbox_amend.
+      perform 1 from published_now n join {schema}.outbox_amendment a
+         on a.event_id = n.event_id and a.xid = pg_current_xact_id();
+      if found then
+        return null;
+      end if;
     end if;
   end if;
 

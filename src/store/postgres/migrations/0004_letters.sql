@@ -32,7 +32,7 @@ create function {schema}.outbox_dead_reason(error_code text, dead_position bigin
   as $commitpost$
     select case
       when error_code in ('NO_HANDLER', 'UNKNOWN_EVENT_TYPE', 'PAYLOAD_INVALID', 'UPCAST_FAILED', 'NON_RETRYABLE',
-                          'CRASHED', 'SUBSCRIPTION_RETIRED', 'NO_SUBSCRIPTION') then error_code
+                          'CRASHED', 'SUBSCRIPTION_RETIRED', 'MOVED_ASIDE', 'NO_SUBSCRIPTION') then error_code
       when exists (select 1 from {schema}.outbox_delivery d
                     where d.id = dead_position and d.subscription_id = dead_subscription
                       and d.attempt_count >= d.max_attempts) then 'RETRIES_EXHAUSTED'
@@ -48,7 +48,7 @@ alter table {schema}.outbox_dead_letter
   alter column fingerprint set not null,
   add constraint outbox_dead_letter_reason check (reason in (
     'NO_HANDLER', 'UNKNOWN_EVENT_TYPE', 'PAYLOAD_INVALID', 'UPCAST_FAILED', 'NON_RETRYABLE', 'RETRIES_EXHAUSTED',
-    'CRASHED', 'SUBSCRIPTION_RETIRED', 'NO_SUBSCRIPTION'));
+    'CRASHED', 'SUBSCRIPTION_RETIRED', 'MOVED_ASIDE', 'NO_SUBSCRIPTION'));
 
 -- By a trigger, because dead letters are written by several statements and, in a pinch, by hand.
 create function {schema}.outbox_describe_letter() returns trigger
