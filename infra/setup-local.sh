@@ -9,7 +9,7 @@ if [ "${1:-}" = --without-docker ]; then
   exec node scripts/run.mjs infra
 fi
 if docker info >/dev/null 2>&1 && docker compose version >/dev/null 2>&1; then
-  docker compose --file infra/compose.yaml up --detach --wait
+  docker compose --project-name commitpost --file infra/compose.yaml up --detach --wait
   exec node scripts/run.mjs infra register
 fi
 echo 'No docker engine with compose answers: starting the same without it.'

@@ -35,6 +35,8 @@ export interface ChaosOptions {
   readonly faketime: string | null
   /** How long deliveries may take after a fault; null only reports it. */
   readonly recoveryBarMs: number | null
+  /** Publishing goes on beyond the nemesis until so many events are known to be committed, however slow the machine is. */
+  readonly leastPublished: number
   /** How long everything may take to come to rest. */
   readonly quietMs: number
   /** @default all that can be done here */
@@ -146,12 +148,19 @@ class Run {
     return [...this.#victims.workers, ...this.#victims.publishers]
   }
 
-  /** Starts the workers, and the publishers once every subscription is served. */
+  get #published(): number {
+    return this.#victims.publishers.reduce((sum, { count }) => sum + count, 0)
+  }
+
+  /** Starts the workers, the publishers once every subscription is served, and waits until each has published. */
   async begin(): Promise<void> {
     for (const worker of this.#victims.workers) worker.start()
     this.#ticking = this.#tick()
     await this.#until('all subscriptions are active', () => this.#watch.isComplete)
-    for (const publisher of this.#victims.publishers) publisher.start()
+    const { publishers } = this.#victims
+    for (const publisher of publishers) publisher.start()
+    // A process takes its time to start: what is broken before that is broken in vain.
+    await this.#until('all publishers publish', () => publishers.every(({ count }) => count > 0))
   }
 
   /** Lets the nemesis go through its plan, each act at its time and beside those that still last. */
@@ -164,6 +173,8 @@ class Run {
     }
     await sleep(Math.max(0, begunAt + this.#options.durationMs - sharedMs()))
     await Promise.all(acts)
+    const { leastPublished } = this.#options
+    await this.#until(`${leastPublished} events are published`, () => this.#published >= leastPublished)
   }
 
   /** Ends publishing, leaves no worker with old code, and waits until nothing waits any more. */
@@ -208,12 +219,10 @@ class Run {
 
   #tell(): void {
     const seconds = Math.round((sharedMs() - this.#startedAt) / 1_000)
-    const [handled, published] = [this.#victims.workers, this.#victims.publishers].map((members) =>
-      members.reduce((sum, { count }) => sum + count, 0),
-    )
+    const handled = this.#victims.workers.reduce((sum, { count }) => sum + count, 0)
     const struck = this.#struck.splice(0).join(', ')
     this.#options.onLine(
-      `${String(seconds).padStart(4)} s  published ${published}  handled ${handled}  waiting ${this.#waiting ?? '?'}` +
+      `${String(seconds).padStart(4)} s  published ${this.#published}  handled ${handled}  waiting ${this.#waiting ?? '?'}` +
         (struck === '' ? '' : `  <- ${struck}`),
     )
   }

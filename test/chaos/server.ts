@@ -13,7 +13,7 @@ export interface ChaosServer extends AsyncDisposable {
   readonly url: string
   /** Whether its disk is small enough to be filled. */
   readonly hasSmallDisk: boolean
-  /** Crashes it and brings it back. */
+  /** Crashes it and brings it back; where the disk is too full for that, it comes back once the disk is free. */
   restart(): Promise<void>
   /** Takes all that is left of its disk. */
   fillDisk(): Promise<void>
@@ -62,6 +62,8 @@ class Server implements ChaosServer {
   readonly #disk: string | null
   /** One fault may last into the next: two starts at once would be in each other's way. */
   readonly #restarts = new Mutex()
+  /** A large disk takes seconds to fill, so the next fault may find it still full: a server cannot recover on it. */
+  #isFull = false
 
   constructor(postgres: EmbeddedPostgres, disk: string | null) {
     this.#postgres = postgres
@@ -77,11 +79,17 @@ class Server implements ChaosServer {
   }
 
   async restart(): Promise<void> {
-    await this.#restarts.run(() => this.#postgres.restart('immediate'))
+    const wasFull = this.#isFull
+    try {
+      await this.#restarts.run(() => this.#postgres.restart('immediate'))
+    } catch (error) {
+      if (!wasFull && !this.#isFull) throw error
+    }
   }
 
   async fillDisk(): Promise<void> {
     if (this.#disk === null) return
+    this.#isFull = true
     const ballast = await open(this.#ballast, 'w')
     try {
       const block = Buffer.alloc(16 << 20)
@@ -96,6 +104,7 @@ class Server implements ChaosServer {
   async freeDisk(): Promise<void> {
     if (this.#disk === null) return
     await rm(this.#ballast, { force: true })
+    this.#isFull = false
     while (!(await answers(this.url))) {
       // A server that cannot write its log gives up, and no one but us would start it again.
       await this.#restarts.run(async () => {

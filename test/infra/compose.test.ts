@@ -10,6 +10,7 @@ import { findProgram } from '../support/find-program.ts'
 import { PORTS, readAccount } from '../support/infra/places.ts'
 import { infraFile } from '../support/kafka/repository.ts'
 import { sharedSettings } from '../support/kafka/settings.ts'
+import { available } from '../support/servers.ts'
 
 const duration = z.string().regex(/^\d+(ms|s|m|h)$/)
 const portSchema = z.string().regex(/^127\.0\.0\.1:\d{1,5}:\d{1,5}$/)
@@ -42,7 +43,6 @@ const serviceSchema = z.strictObject({
     .optional(),
 })
 const fileSchema = z.strictObject({
-  name: z.string().regex(/^[a-z0-9][a-z0-9_-]*$/),
   services: z.record(z.string().regex(/^[a-zA-Z0-9._-]+$/), serviceSchema),
 })
 type Service = z.infer<typeof serviceSchema>
@@ -54,20 +54,28 @@ const service = (name: string): Service => services[name] ?? { image: '' }
 const pom = readFileSync(infraFile('pom.xml'), 'utf8')
 const execute = promisify(execFile)
 
-async function hasCompose(): Promise<boolean> {
+/** The plugin of docker, or the program of its own that came before it and that Debian has. */
+async function findCompose(): Promise<readonly [string, ...string[]] | null> {
+  const program = findProgram('docker-compose')
+  if (program !== null) return [program]
   const docker = findProgram('docker')
-  if (docker === null) return false
+  if (docker === null) return null
   return await execute(docker, ['compose', 'version']).then(
-    () => true,
-    () => false,
+    () => [docker, 'compose'] as const,
+    () => null,
   )
 }
 
+const composeCommand = await findCompose()
+
 describe('infra/compose.yaml', () => {
-  test('I7 is valid to docker compose, where it is installed', async ({ skip }) => {
-    if (!(await hasCompose())) return skip('docker compose is not installed')
-    await execute('docker', ['compose', '--file', compose, 'config', '--quiet'])
-  })
+  test.skipIf(!available('docker compose, or docker-compose', composeCommand !== null))(
+    'I7 is valid to docker compose',
+    async () => {
+      const [program, ...words] = composeCommand ?? ['docker']
+      await execute(program, [...words, '--file', compose, 'config', '--quiet'])
+    },
+  )
 
   test('I7 has nothing but what the compose specification knows, each of its kind', () => {
     expect(fileSchema.safeParse(content).error?.issues ?? []).toEqual([])

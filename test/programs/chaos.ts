@@ -41,6 +41,7 @@ function optionsOf(journals: string): ChaosOptions {
     smallDisk: available('the right to mount a tmpfs (root on Linux), for full disks', canMountSmallDisk()),
     faketime: faketimeLibrary(),
     recoveryBarMs: Number(leaseMs) + RECOVERY_MS,
+    leastPublished: 1,
     quietMs: QUIET_MS,
     ...(values.only === undefined ? {} : { faults: faultsOf(values.only) }),
     onLine: (line) => process.stderr.write(`${line}\n`),

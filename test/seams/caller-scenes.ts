@@ -76,7 +76,7 @@ async function writeRows(stage: Stage, tx: Transaction): Promise<void> {
 export const retaining: Scene = {
   name: 'retain',
   subscription: { order: 'aggregate' },
-  operations: ['retain'],
+  operations: ['retain', 'retain after 0', 'retain after 1', 'retain after 2'],
   prepare: async (stage) => {
     await stage.subscribe()
     await stage.publish(
@@ -116,20 +116,26 @@ export const retaining: Scene = {
   },
 }
 
-/** In batches of one: there are seams between them. */
-function retain({ db: { schema } }: Stage, { id, pool }: Process): Promise<void> {
+/**
+ * In batches of one: there are seams between them. A step is called by what has gone before it. On a slow machine there
+ * are more, which only look for what may go: they are steps of the same name.
+ */
+async function retain({ db: { schema } }: Stage, { id, pool }: Process): Promise<void> {
   const { retention } = postgresStore({ pool, schema })
   const archive = { schema, table: 'seam_archive' }
   const settings = { keepSeconds: 0, archive, mask: null, requireExport: false }
-  return asOperation('retain', async () => {
+  const runId = await asOperation('retain', async () => {
     await retention.ensureArchive(archive)
-    const runId = await retention.beginRetention({ policy: 'p', stream: '*', before: [], ...settings }, null)
-    const pace = { batchSize: 1, pauseMs: 0, share: 1 }
-    for (;;) {
-      const { state } = await retention.stepRetention(runId as string, id, pace, null)
-      if (state === 'done') return
-    }
+    return retention.beginRetention({ policy: 'p', stream: '*', before: [], ...settings }, null)
   })
+  const pace = { batchSize: 1, pauseMs: 0, share: 1 }
+  for (let gone = 0; ; ) {
+    const { state, archived } = await asOperation(`retain after ${gone}`, () =>
+      retention.stepRetention(runId as string, id, pace, null),
+    )
+    if (state === 'done') return
+    gone += archived
+  }
 }
 
 /** Keeps, for each stage, the commit of a publisher who has not seen what is registered. */

@@ -9,8 +9,11 @@ import * as postgres from 'commitpost/postgres'
 import * as testing from 'commitpost/testing'
 import pg from 'pg'
 
-for (const [name, door] of Object.entries({ root, postgres, testing })) {
-  assert.ok(Object.keys(door).length > 0, `commitpost (${name}) exports nothing`)
+/** Doors that open only where something else is installed, which it is not here, and what that is. */
+const NEEDS = { './otel': '@opentelemetry/api' }
+
+for (const path of Object.keys(manifest.exports)) {
+  if (path !== './package.json') await open(path)
 }
 assert.equal(Object.keys(manifest.dependencies ?? {}).length, 0, 'the package has dependencies')
 
@@ -32,6 +35,17 @@ try {
   await server.stop()
 }
 console.log(`ok  smoke test of commitpost ${manifest.version} on Node ${process.version}`)
+
+/** Every door of the package. What it needs and does not find, it names. */
+async function open(path) {
+  const name = path.replace('.', 'commitpost')
+  const opened = import(name)
+  if (NEEDS[path] === undefined) {
+    assert.ok(Object.keys(await opened).length > 0, `${name} exports nothing`)
+  } else {
+    await assert.rejects(opened, { code: 'ERR_MODULE_NOT_FOUND', message: new RegExp(NEEDS[path]) })
+  }
+}
 
 /** Publishes once in a transaction that rolls back and once in one that commits. Returns what the handler got. */
 async function deliver() {

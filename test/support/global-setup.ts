@@ -1,4 +1,5 @@
-import { spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdir, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -21,10 +22,11 @@ const builds = join(root, '.build')
 /** Compiles what tests run in processes of their own, and starts one server for the whole run. */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   await sweepBuilds()
-  const compiled = compilePrograms()
+  const compiling = compilePrograms()
   const database = await resolveDatabase({
     embedded: { fsync: false, settings: { max_connections: 200, synchronous_commit: 'on' } },
   })
+  const compiled = await compiling
   project.provide('databaseUrl', database.url)
   project.provide('compiledDirectory', compiled)
   return async () => {
@@ -37,9 +39,10 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
  * Into a directory of this run: another run at the same time must not write files that this one's programs read. Type
  * errors are not reported here: the type check is a step of its own, and tsc writes its output despite them.
  */
-function compilePrograms(): string {
+async function compilePrograms(): Promise<string> {
   const directory = join(builds, `run-${process.pid}`)
-  spawnSync(process.execPath, [join(root, 'scripts', 'run.mjs'), 'build:dev', directory], { stdio: 'ignore' })
+  const build = [join(root, 'scripts', 'run.mjs'), 'build:dev', directory]
+  await once(spawn(process.execPath, build, { stdio: 'ignore' }), 'exit')
   return directory
 }
 
