@@ -85,6 +85,25 @@ export function pages(plan: PlanNode): number {
   return plan['Shared Hit Blocks'] + plan['Shared Read Blocks']
 }
 
+/**
+ * How many pages were touched to find rows, and not to write them: an update that meets a full page of an index looks up
+ * what the entries of that page lead to, as many pages as there are, and when that comes depends on transaction ids.
+ * A part that another one waits for is counted twice.
+ */
+export function pagesScanned(plan: PlanNode): number {
+  return nodes(plan).filter(isScan).map(ownPages).reduce((sum, own) => sum + own, 0)
+}
+
+/** Of a table or an index, and not of what another part had found. */
+function isScan(node: PlanNode): boolean {
+  return node['Node Type'].endsWith('Scan') && (node['Relation Name'] ?? node['Index Name']) !== undefined
+}
+
+/** Without those of the parts below it. */
+function ownPages(node: PlanNode): number {
+  return (node.Plans ?? []).reduce((left, below) => left - pages(below), pages(node))
+}
+
 /** How many rows of tables were looked at, whether they passed or not, by the scan that looked at most. */
 export function mostRowsScanned(plan: PlanNode): number {
   return mostRows(nodes(plan).filter((node) => node['Relation Name'] !== undefined))
