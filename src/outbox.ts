@@ -130,7 +130,10 @@ export interface Outbox<C extends Catalogue, Tx> extends EventBus<C, Tx> {
   readonly exports: Exports
   /** What becomes of events that everybody is done with. */
   readonly retention: Retention
-  /** Runs the work between BEGIN and COMMIT on a client of the pool, and wakes the workers after the commit. */
+  /**
+   * Runs the work between BEGIN and COMMIT on a client of the pool, and wakes the workers after the commit. An event that
+   * the work publishes last goes with COMMIT in one round trip: what the server has against it is thrown from here.
+   */
   inTransaction<Pool extends TransactionPool, Result>(
     pool: Pool,
     work: (tx: ClientOf<Pool>) => Promise<Result>,
@@ -172,7 +175,10 @@ export function createOutbox<C extends Catalogue, Tx>(options: OutboxOptions<C, 
   const parts = resolveOutboxOptions(options)
   const { store, events, clock } = parts
   const bell = new WakeBell(options.notify === false ? null : () => store.notifyWorkers(), clock)
-  const onCommitted = wakeOnCommit(bell, store)
+  const hooks = {
+    onCommitted: wakeOnCommit(bell, store),
+    commitWith: (client: object) => store.commitWith?.(client) ?? null,
+  }
   const bus = createObservedBus<C, Tx>({ ...options, catalogue: events, store })
   const setPaused = async (name: string, isPaused: boolean, act: OperatorAct): Promise<void> => {
     refuseProblems(isPaused ? 'pause' : 'resume', [...nameProblems(name), ...actProblems(act)])
@@ -182,7 +188,7 @@ export function createOutbox<C extends Catalogue, Tx>(options: OutboxOptions<C, 
     ...bus,
     events,
     ...careOf(parts, options.maxPayloadBytes),
-    inTransaction: (pool, work, given = {}) => inTransactionThen(pool, work, given, onCommitted),
+    inTransaction: (pool, work, given = {}) => inTransactionThen(pool, work, given, hooks),
     wake: () => bell.ring(),
     subscription: (name, given) => {
       refuseProblems(`subscription ${shown(name)}`, subscriptionProblems(events, name, given))

@@ -64,7 +64,7 @@ export interface PublishOptions {
 export interface EventBus<C extends Catalogue, Tx> {
   /**
    * Publishes one event and returns its id. Nobody sees the event before the transaction commits, and never if it
-   * does not.
+   * does not. In `outbox.inTransaction` it may be written as late as with the next statement, or with COMMIT.
    * @throws InvalidEventError when the event cannot be published as given; nothing was written.
    */
   publish<Name extends EventName<C>>(

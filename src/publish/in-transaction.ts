@@ -13,6 +13,7 @@ import { isInstance, property } from '../runtime/property.ts'
 import { type Random, systemRandom } from '../runtime/random.ts'
 import { sqlState } from '../runtime/sql-state.ts'
 import type { Transaction } from '../store/transaction.ts'
+import { type CommitWith, type TailStatement, TransactionTail } from '../store/transaction-tail.ts'
 
 /** A client taken from a pool: what `pg` hands out fits. */
 export interface PooledTransaction extends Transaction {
@@ -74,7 +75,7 @@ export async function inTransaction<Pool extends TransactionPool, Result>(
   work: (tx: ClientOf<Pool>) => Promise<Result>,
   options: InTransactionOptions = {},
 ): Promise<Result> {
-  return inTransactionThen(pool, work, options, () => null)
+  return inTransactionThen(pool, work, options, NO_HOOKS)
 }
 
 /**
@@ -83,17 +84,29 @@ export async function inTransaction<Pool extends TransactionPool, Result>(
  */
 export type OnCommitted = (client: PooledTransaction) => Promise<unknown> | null
 
-/** Does what `inTransaction` does, and something more on the same client after the commit, whatever becomes of that. */
+/** What an outbox adds to a transaction. */
+export interface TransactionHooks {
+  readonly onCommitted: OnCommitted
+  /** The way to send a statement and COMMIT in one round trip on a client; null where it has none. */
+  readonly commitWith: (client: PooledTransaction) => CommitWith | null
+}
+
+const NO_HOOKS: TransactionHooks = { onCommitted: () => null, commitWith: () => null }
+
+/**
+ * Does what `inTransaction` does, and something more on the same client after the commit, whatever becomes of that. What
+ * was kept back in the transaction's tail goes with COMMIT.
+ */
 export async function inTransactionThen<Pool extends TransactionPool, Result>(
   pool: Pool,
   work: (tx: ClientOf<Pool>) => Promise<Result>,
   options: InTransactionOptions,
-  onCommitted: OnCommitted,
+  hooks: TransactionHooks,
 ): Promise<Result> {
   const resolved = resolveOptions(pool, work, options)
   // The type of the pool says what its connect gives; TypeScript cannot follow that through the overloads.
   const onAny = work as (tx: PooledTransaction) => Promise<Result>
-  const result = await runUntilCommitted(pool, onAny, { ...resolved, onCommitted })
+  const result = await runUntilCommitted(pool, onAny, { ...resolved, hooks })
   await runAfterCommit(options.afterCommit)
   return result
 }
@@ -101,11 +114,11 @@ export async function inTransactionThen<Pool extends TransactionPool, Result>(
 async function runUntilCommitted<Result>(
   pool: TransactionPool,
   work: (tx: PooledTransaction) => Promise<Result>,
-  { begin, retries, clock, random, onCommitted }: ResolvedOptions & { readonly onCommitted: OnCommitted },
+  { begin, retries, clock, random, hooks }: ResolvedOptions & { readonly hooks: TransactionHooks },
 ): Promise<Result> {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await runOnce(pool, begin, work, onCommitted)
+      return await runOnce(pool, begin, work, hooks)
     } catch (error) {
       if (attempt > retries || !isTransient(error)) throw error
       // Full jitter: those who collided must not come back together.
@@ -157,7 +170,7 @@ async function runOnce<Result>(
   pool: TransactionPool,
   begin: string,
   work: (tx: PooledTransaction) => Promise<Result>,
-  onCommitted: OnCommitted,
+  hooks: TransactionHooks,
 ): Promise<Result> {
   const client = await pool.connect()
   // A checked-out pg client whose connection breaks emits 'error', which ends the process if nobody listens. The
@@ -168,11 +181,11 @@ async function runOnce<Result>(
     client.removeListener?.('error', ignore)
     client.release(broken)
   }
-  const result = await committed(client, begin, work).catch(async (error: unknown) => {
+  const result = await committed(client, begin, work, hooks).catch(async (error: unknown) => {
     release(await rolledBack(client, error))
     throw error
   })
-  const begun = onCommitted(client)
+  const begun = hooks.onCommitted(client)
   if (begun === null) release()
   // The transaction is committed: what fails now is nobody's news, but a broken connection must not be handed out again.
   else
@@ -187,18 +200,41 @@ async function committed<Result>(
   client: PooledTransaction,
   begin: string,
   work: (tx: PooledTransaction) => Promise<Result>,
+  { commitWith }: TransactionHooks,
 ): Promise<Result> {
   await client.query(begin)
-  const result = await work(client)
-  await commit(client)
-  return result
+  const send = commitWith(client)
+  const tail = send === null ? null : new TransactionTail(client)
+  try {
+    const result = await work(client)
+    const last = (await tail?.end()) ?? null
+    await (last === null || send === null ? commit(client) : commitAfter(last, send))
+    return result
+  } finally {
+    tail?.close()
+  }
 }
 
 async function commit(client: PooledTransaction): Promise<void> {
-  const { command } = await client.query('COMMIT').catch((error: unknown) => {
-    if (isAnswer(error)) throw error
-    throw new UnknownOutcomeError('the transaction (COMMIT)', [], { cause: error })
-  })
+  const { command } = await client.query('COMMIT').catch(failedCommit)
+  refuseRolledBack(command)
+}
+
+async function commitAfter(last: TailStatement, send: CommitWith): Promise<void> {
+  const { command, refused } = await send(last).catch(failedCommit)
+  if (refused !== undefined) throw isAnswer(refused) ? last.explain(refused) : unknownOutcome(refused)
+  refuseRolledBack(command)
+}
+
+function failedCommit(error: unknown): never {
+  throw isAnswer(error) ? error : unknownOutcome(error)
+}
+
+function unknownOutcome(cause: unknown): UnknownOutcomeError {
+  return new UnknownOutcomeError('the transaction (COMMIT)', [], { cause })
+}
+
+function refuseRolledBack(command: string | undefined): void {
   if (command !== 'ROLLBACK') return
   throw new CommitpostError(
     'TRANSACTION_ABORTED',

@@ -16,7 +16,7 @@ import {
   wholeNumberProblem,
 } from '../runtime/option-checks.ts'
 import { property } from '../runtime/property.ts'
-import type { OnDuplicate, PublishStore } from '../store/publish-store.ts'
+import type { InsertOptions, OnDuplicate, PublishStore } from '../store/publish-store.ts'
 import { type BuildParts, buildEvent } from './build-event.ts'
 import type { EventBus } from './event-bus.ts'
 import { BATCH_PROPERTIES, PUBLISH_PROPERTIES, readInput } from './given-event.ts'
@@ -58,10 +58,10 @@ export function createPublisher<C extends Catalogue, Tx>(options: PublisherOptio
   const write = async (
     tx: Tx,
     events: readonly NewEvent[],
-    onDuplicate: OnDuplicate,
+    insert: InsertOptions,
   ): Promise<readonly string[]> => {
     await options.store.assertInTransaction(tx)
-    await options.store.insertEvents(tx, events, { onDuplicate })
+    await options.store.insertEvents(tx, events, insert)
     options.onPublished?.(events, tx)
     return events.map((event) => event.eventId)
   }
@@ -70,7 +70,7 @@ export function createPublisher<C extends Catalogue, Tx>(options: PublisherOptio
       assertTransactionHandle(tx, 'publish', () => publishCall(tx, name))
       const building = buildOne(parts, name, input)
       const { event, onDuplicate } = building instanceof Promise ? await building : building
-      await write(tx, [event], onDuplicate)
+      await write(tx, [event], { onDuplicate, mayWait: hasNewId(input) })
       return event.eventId
     },
     publishAll: async (tx, inputs, given = {}) => {
@@ -78,9 +78,17 @@ export function createPublisher<C extends Catalogue, Tx>(options: PublisherOptio
       refuseProblems('publishAll', batchProblems(inputs, given))
       if (inputs.length === 0) return []
       const onDuplicate = given.onDuplicate ?? 'error'
-      return write(tx, await buildAll(parts, inputs, onDuplicate), onDuplicate)
+      return write(tx, await buildAll(parts, inputs, onDuplicate), {
+        onDuplicate,
+        mayWait: inputs.every(hasNewId),
+      })
     },
   }
+}
+
+/** An event whose id was given may be there already, and whoever gave it may want to do something about that at once. */
+function hasNewId(input: unknown): boolean {
+  return property(input, 'eventId') === undefined
 }
 
 /** The call as it should be. Where the transaction was left out, the event's name stands in its place. */
@@ -165,7 +173,7 @@ async function buildAll(
 }
 
 function repeatedIds(inputs: readonly unknown[]): readonly EventProblem[] {
-  if (inputs.every((input) => property(input, 'eventId') === undefined)) return []
+  if (inputs.every(hasNewId)) return []
   const ids = inputs.map((input) => normaliseUuid(property(input, 'eventId')))
   const firstAt = new Map(ids.map((id, index) => [id, index] as const).toReversed())
   return ids.flatMap((id, index): EventProblem[] => {

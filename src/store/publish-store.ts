@@ -1,19 +1,27 @@
 import type { NewEvent } from '../event/event.ts'
+import type { CommitWith } from './transaction-tail.ts'
 
 /** What to do with an event whose id is in the outbox already. */
 export type OnDuplicate = 'error' | 'ignore'
+
+/** How events are written. */
+export interface InsertOptions {
+  readonly onDuplicate: OnDuplicate
+  readonly mayWait?: boolean
+}
 
 /** What publishing needs of a database. `Tx` is whatever the caller's client calls a transaction. */
 export interface PublishStore<Tx> {
   /**
    * Writes the events in the caller's transaction, in one statement unless they are very large, and in the given order. Never begins, commits or
    * rolls back. With `ignore`, events whose ids exist are left as they are, and `inserted` says how many were new.
+   * With `mayWait` they may be written as late as with the COMMIT, where that is ours: nobody waits for what is said of them.
    * @throws DuplicateEventError with `error`, naming the ids that exist where the database can tell.
    */
   insertEvents(
     tx: Tx,
     events: readonly NewEvent[],
-    options: { readonly onDuplicate: OnDuplicate },
+    options: InsertOptions,
   ): Promise<{ readonly inserted: number }>
   /**
    * Resolves when a transaction is open on this handle.
@@ -21,4 +29,6 @@ export interface PublishStore<Tx> {
    * anything.
    */
   assertInTransaction(tx: Tx, operation?: string): Promise<void>
+  /** The way to send a statement and COMMIT in one round trip on a client; null, or no such method, where there is none. */
+  commitWith?(client: object): CommitWith | null
 }

@@ -91,7 +91,10 @@ export function pages(plan: PlanNode): number {
  * A part that another one waits for is counted twice.
  */
 export function pagesScanned(plan: PlanNode): number {
-  return nodes(plan).filter(isScan).map(ownPages).reduce((sum, own) => sum + own, 0)
+  return nodes(plan)
+    .filter(isScan)
+    .map(ownPages)
+    .reduce((sum, own) => sum + own, 0)
 }
 
 /** Of a table or an index, and not of what another part had found. */

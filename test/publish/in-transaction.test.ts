@@ -3,6 +3,7 @@ import { describe, expect, expectTypeOf, test } from 'vitest'
 import {
   inTransaction,
   inTransactionThen,
+  type OnCommitted,
   type PooledTransaction,
   type TransactionPool,
 } from '../../src/publish/in-transaction.ts'
@@ -239,6 +240,7 @@ test('pg fits as it is, and its own types come through', () => {
 describe('what follows a commit on its client', () => {
   const NOTIFY = 'notify somebody'
   const telling = (client: PooledTransaction): Promise<unknown> => client.query(NOTIFY)
+  const withHook = (onCommitted: OnCommitted) => ({ onCommitted, commitWith: () => null })
 
   test('is sent at once and not waited for, but the client goes back only after it', async () => {
     const { pool, log } = setup()
@@ -250,7 +252,7 @@ describe('what follows a commit on its client', () => {
       pool,
       async () => 42,
       {},
-      (client) => Promise.all([telling(client), answered]),
+      withHook((client) => Promise.all([telling(client), answered])),
     )
     expect(result).toBe(42)
     expect(log).toEqual(['listen', 'BEGIN', 'COMMIT', NOTIFY])
@@ -264,14 +266,14 @@ describe('what follows a commit on its client', () => {
     ['loses its connection where that broke', withCode('ECONNRESET'), 'destroy'],
   ])('never makes the transaction look failed, and %s', async (_what, error, end) => {
     const { pool, log } = setup({ [NOTIFY]: error })
-    expect(await inTransactionThen(pool, async () => 42, {}, telling)).toBe(42)
+    expect(await inTransactionThen(pool, async () => 42, {}, withHook(telling))).toBe(42)
     await turn()
     expect(log.slice(2)).toEqual(['COMMIT', NOTIFY, 'unlisten', end])
   })
 
   test('is not begun where nothing was committed', async () => {
     const { pool, log } = setup({ COMMIT: withCode('23503') })
-    await expect(inTransactionThen(pool, async () => 42, {}, telling)).rejects.toThrow('23503')
+    await expect(inTransactionThen(pool, async () => 42, {}, withHook(telling))).rejects.toThrow('23503')
     expect(log).not.toContain(NOTIFY)
     expect(log.at(-1)).toBe('release')
   })

@@ -254,9 +254,10 @@ class Messages {
   }
 }
 
-/** A client asks for it by a simple query. */
+/** A client asks for it by a simple query, or by a statement without a name. */
 function isCommit({ type, body }: Message): boolean {
-  return type === 'Q' && /^\s*commit\b/i.test(body)
+  const text = type === 'P' && body.startsWith('\0') ? body.slice(1) : body
+  return (type === 'Q' || type === 'P') && /^\s*commit\b/i.test(text)
 }
 
 /** The server says that it is done. */

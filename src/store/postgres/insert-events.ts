@@ -1,8 +1,9 @@
 import { defaultOrderingKey, type EventHeaders, type NewEvent } from '../../event/event.ts'
 import { CommitpostError, DuplicateEventError } from '../../runtime/errors.ts'
 import { NoPartitionError } from '../../runtime/no-partition-error.ts'
-import type { OnDuplicate } from '../publish-store.ts'
+import type { InsertOptions, OnDuplicate } from '../publish-store.ts'
 import type { Transaction } from '../transaction.ts'
+import { type TailStatement, tailOf } from '../transaction-tail.ts'
 import { abortedTransaction } from './assert-in-transaction.ts'
 import { type DriverError, driverErrorOf } from './driver-error.ts'
 import { schemaMissing } from './explained.ts'
@@ -41,36 +42,42 @@ export async function insertEvents(
   tx: Transaction,
   schema: QuotedSchema,
   events: readonly NewEvent[],
-  options: { readonly onDuplicate: OnDuplicate },
+  { onDuplicate, mayWait = false }: InsertOptions,
 ): Promise<{ readonly inserted: number }> {
-  const [first] = events
-  if (first === undefined) return { inserted: 0 }
-  try {
-    if (events.length === 1 && options.onDuplicate === 'error') {
-      await tx.query(callPublish(schema), valuesOf(first))
-      return { inserted: 1 }
-    }
-    return { inserted: await insertMany(tx, schema, events, options.onDuplicate) }
-  } catch (error) {
-    throw explained(error, events, schema)
-  }
-}
-
-async function insertMany(
-  tx: Transaction,
-  schema: QuotedSchema,
-  events: readonly NewEvent[],
-  onDuplicate: OnDuplicate,
-): Promise<number> {
-  const text = insertEventsSql(schema, onDuplicate)
+  const explain = (error: unknown): unknown => explained(error, events, schema)
+  const tail = mayWait && onDuplicate === 'error' ? tailOf(tx) : null
   let inserted = 0
   for (const portion of inPortions(inLockOrder(events))) {
-    const result = await tx.query(text, listsOf(portion))
-    // A client of the caller's own may tell nothing.
-    inserted += result?.rowCount ?? portion.length
+    const statement = insertOf(schema, portion, onDuplicate)
+    if (tail === null) inserted += await write(tx, statement, portion.length).catch(thrown(explain))
+    else {
+      await tail.hold({ ...statement, explain })
+      inserted += portion.length
+    }
   }
-  return inserted
+  return { inserted }
 }
+
+type Statement = Pick<TailStatement, 'text' | 'values'>
+
+function insertOf(schema: QuotedSchema, events: readonly NewEvent[], onDuplicate: OnDuplicate): Statement {
+  const [first] = events
+  return first !== undefined && events.length === 1 && onDuplicate === 'error'
+    ? { text: callPublish(schema), values: valuesOf(first) }
+    : { text: insertEventsSql(schema, onDuplicate), values: listsOf(events) }
+}
+
+async function write(tx: Transaction, { text, values }: Statement, count: number): Promise<number> {
+  const result = await tx.query(text, values)
+  // A call tells no number, and a client of the caller's own may tell nothing.
+  return result?.rowCount ?? count
+}
+
+const thrown =
+  (explain: (error: unknown) => unknown) =>
+  (error: unknown): never => {
+    throw explain(error)
+  }
 
 /** So many characters of payloads go into one statement. A text of more than 512 million none can make, nor a server read. */
 const MOST_CHARACTERS = 32 * 1_024 ** 2

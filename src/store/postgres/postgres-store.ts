@@ -21,7 +21,7 @@ import type { ExportStore } from '../export-store.ts'
 import type { GaugeLimits, Gauges } from '../gauge-store.ts'
 import type { SubscriptionStatus } from '../inspect-store.ts'
 import type { AuditReport, VerifyReport, VerifyRequest } from '../proof-store.ts'
-import type { OnDuplicate } from '../publish-store.ts'
+import type { InsertOptions } from '../publish-store.ts'
 import type {
   MovedAside,
   RedriveFilter,
@@ -41,6 +41,7 @@ import { assertInTransaction } from './assert-in-transaction.ts'
 import { blockedKeys } from './blocked-keys.ts'
 import type { PgPool } from './client.ts'
 import { closeDeadLetter, type DeadLetterAct } from './close-dead-letter.ts'
+import { commitWith } from './commit-with.ts'
 import { completeInTransaction } from './complete-in-transaction.ts'
 import { countDeadLetters } from './count-dead-letters.ts'
 import { countEvents } from './count-events.ts'
@@ -114,6 +115,7 @@ class PostgresStore implements OutboxStore<Transaction> {
   readonly #schema: QuotedSchema
   readonly #clock: Clock
   readonly retention: RetentionStore
+  readonly commitWith = commitWith
 
   constructor(pool: PgPool, schema: QuotedSchema, clock: Clock) {
     this.#pool = pool
@@ -125,7 +127,7 @@ class PostgresStore implements OutboxStore<Transaction> {
   insertEvents(
     tx: Transaction,
     events: readonly NewEvent[],
-    options: { readonly onDuplicate: OnDuplicate },
+    options: InsertOptions,
   ): Promise<{ readonly inserted: number }> {
     return insertEvents(tx, this.#schema, events, options)
   }
