@@ -47,7 +47,7 @@ import { composeWorker, type OutboxParts } from './worker/compose-worker.ts'
 import type { Relay, Subscription } from './worker/subscription.ts'
 import type { SubscriptionOptions } from './worker/subscription-options.ts'
 import { subscriptionProblems } from './worker/subscription-problems.ts'
-import { wakeOnCommit } from './worker/wake-after-commit.ts'
+import { transactionHooks } from './worker/transaction-hooks.ts'
 import { WakeBell } from './worker/wake-bell.ts'
 import type { Worker } from './worker/worker.ts'
 import { monitorAlone } from './worker/worker-alerts.ts'
@@ -175,10 +175,7 @@ export function createOutbox<C extends Catalogue, Tx>(options: OutboxOptions<C, 
   const parts = resolveOutboxOptions(options)
   const { store, events, clock } = parts
   const bell = new WakeBell(options.notify === false ? null : () => store.notifyWorkers(), clock)
-  const hooks = {
-    onCommitted: wakeOnCommit(bell, store),
-    commitWith: (client: object) => store.commitWith?.(client) ?? null,
-  }
+  const hooks = transactionHooks(bell, store)
   const bus = createObservedBus<C, Tx>({ ...options, catalogue: events, store })
   const setPaused = async (name: string, isPaused: boolean, act: OperatorAct): Promise<void> => {
     refuseProblems(isPaused ? 'pause' : 'resume', [...nameProblems(name), ...actProblems(act)])

@@ -232,7 +232,7 @@ describe('where the answer to both is lost', () => {
 })
 
 test('a client that pipelines by itself gets two statements', async () => {
-  const pool = new pg.Pool({ connectionString: db.url, max: 1, pipeline: true } as pg.PoolConfig)
+  const pool = new pg.Pool({ connectionString: db.url, max: 1, pipeline: true })
   const outbox = outboxOn(pool)
   await outbox.inTransaction(pool, (tx) => outbox.publish(tx, 'OrderPlaced', ORDER))
   expect(await newEvents()).toBe(1)
