@@ -15,6 +15,7 @@ export interface BatchDispatcherParts {
 }
 
 const INTERRUPTED: DeliveryOutcome = { kind: 'interrupted' }
+const HANDLED: DeliveryOutcome = { kind: 'handled' }
 
 /**
  * Hands events to a transport, as many at once as are there. To whoever runs it, it looks like any dispatcher: each
@@ -79,17 +80,49 @@ export class BatchDispatcher<Delivery extends DispatchedDelivery = ClaimedDelive
     this.#isSending = false
   }
 
+  /** The next one goes out before anybody is told of the last: whoever is told hands over more, which takes its time. */
   async #sendNext(): Promise<void> {
-    const batch = this.#collected.splice(0, this.#parts.batchSize)
-    this.#giveUp = new AbortController()
-    this.#underWay = batch
-    const outcomes = await this.#outcomesOf(batch, this.#giveUp.signal)
-    this.#underWay = []
+    let last: readonly Attempt<Delivery>[] = []
+    do {
+      const batch = this.#collected.splice(0, this.#parts.batchSize)
+      this.#giveUp = new AbortController()
+      this.#underWay = batch
+      const sending = this.#outcomesOf(batch, this.#giveUp.signal)
+      if (last.length > 0 || this.#collected.length > 0) await this.#useTheTime(last)
+      const outcomes = await sending
+      this.#underWay = []
+      last = this.#afterSend(batch, outcomes)
+    } while (this.#collected.length > 0)
+    for (const attempt of last) attempt.settle(HANDLED)
+  }
+
+  /** While the destination is busy with a batch. */
+  async #useTheTime(last: readonly Attempt<Delivery>[]): Promise<void> {
+    const { session, batchSize } = this.#parts
+    // So that it is on its way.
+    await nextTurn()
+    for (const attempt of last) attempt.settle(HANDLED)
+    if (session.prepare === undefined) return
+    // Until everybody who was told has handed over more.
+    await nextTurn()
+    for (const { event } of this.#collected.slice(0, batchSize)) session.prepare(event)
+  }
+
+  /** Settles what a batch came to. Returns those that were handled, where all were: they are still to be told. */
+  #afterSend(
+    batch: readonly Attempt<Delivery>[],
+    outcomes: readonly DeliveryOutcome[],
+  ): readonly Attempt<Delivery>[] {
+    if (batch.every((_, index) => outcomes[index]?.kind === 'handled')) return batch
     const again: Attempt<Delivery>[] = []
     const stopped = new Set<string>()
     for (const [index, attempt] of batch.entries()) {
       const outcome = outcomes[index] ?? INTERRUPTED
-      if (this.#giveUp.signal.aborted && isUnsent(attempt, outcome) && !stopped.has(keyOf(attempt))) {
+      if (
+        this.#giveUp?.signal.aborted === true &&
+        isUnsent(attempt, outcome) &&
+        !stopped.has(keyOf(attempt))
+      ) {
         again.push(attempt)
         continue
       }
@@ -98,6 +131,7 @@ export class BatchDispatcher<Delivery extends DispatchedDelivery = ClaimedDelive
     }
     this.#stop(stopped)
     this.#collected.unshift(...again)
+    return []
   }
 
   /** Gives back what stands behind something of its key that was not sent, and what is handed over behind it yet. */
