@@ -65,6 +65,11 @@ export class Cluster {
     return untilReady(clock, () => this.#ask(name))
   }
 
+  /** Asks the brokers anew who leads what. */
+  forget(): void {
+    this.#topics.clear()
+  }
+
   /** Ends all connections, for good. */
   close(): void {
     this.#isClosed = true

@@ -1,8 +1,8 @@
 import type { Clock } from '../../runtime/clock.ts'
 import { WireError } from './wire-error.ts'
 
-/** A topic that is not known, one without a leader, and a coordinator that is not there or still loads. */
-const NOT_YET: ReadonlySet<number> = new Set([3, 5, 14, 15])
+/** A topic that is not known, one without a leader or with another, a coordinator that is not there or still loads. */
+const NOT_YET: ReadonlySet<number> = new Set([3, 5, 6, 14, 15])
 const ASK_AGAIN_AFTER_MS = [100, 200, 400, 800, 1_600]
 
 /** Asks again for a while what a broker that has just begun, or a topic that was just made, has no answer to yet. */

@@ -72,7 +72,7 @@ export function relayProducer(options: RelayProducerOptions): KafkaProducer {
   return new RelayProducer(options, systemClock)
 }
 
-/** It tries nothing twice: after any failure whoever uses it makes a new one. */
+/** It repairs nothing: after any failure whoever uses it makes a new one. */
 class RelayProducer implements KafkaProducer {
   readonly #cluster: Cluster
   readonly #clock: Clock
@@ -135,18 +135,31 @@ class RelayProducer implements KafkaProducer {
     this.#cluster.close()
   }
 
+  /** A leader may have moved: what went to the old one is sent again under the same numbers, and is written once. */
   async #send(topics: ReadonlyMap<string, readonly EncodedMessage[]>): Promise<void> {
-    const requests = new Map<number, PartitionBatch[]>()
+    const batches: PartitionBatch[] = []
     for (const [topic, messages] of topics) {
       const leaders = await this.#cluster.leaders(topic)
-      for (const batch of this.#batchesOf(topic, messages, leaders.length)) {
-        const leader = leaders[batch.partition] as number
-        const request = requests.get(leader)
-        if (request === undefined) requests.set(leader, [batch])
-        else request.push(batch)
-      }
+      batches.push(...this.#batchesOf(topic, messages, leaders.length))
     }
-    await Promise.all([...requests].map(([leader, batches]) => this.#produce(leader, batches)))
+    await untilReady(this.#clock, async () => {
+      const requests = await this.#byLeader(batches)
+      await Promise.all([...requests].map(([leader, each]) => this.#produce(leader, each)))
+    })
+  }
+
+  async #byLeader(
+    batches: readonly PartitionBatch[],
+  ): Promise<ReadonlyMap<number, readonly PartitionBatch[]>> {
+    const requests = new Map<number, PartitionBatch[]>()
+    for (const batch of batches) {
+      const leaders = await this.#cluster.leaders(batch.topic)
+      const leader = leaders[batch.partition] as number
+      const request = requests.get(leader)
+      if (request === undefined) requests.set(leader, [batch])
+      else request.push(batch)
+    }
+    return requests
   }
 
   #batchesOf(topic: string, messages: readonly EncodedMessage[], count: number): readonly PartitionBatch[] {
@@ -186,11 +199,10 @@ class RelayProducer implements KafkaProducer {
     const connection = await this.#cluster.leader(leader)
     const request = produceRequest(batches, this.#identity, this.#clock.now().getTime())
     const code = firstRefusal(await connection.ask(API.produce, request))
-    if (code !== 0)
-      throw new WireError(
-        code,
-        `messages for ${batches.map(({ topic, partition }) => `${topic}/${partition}`).join(', ')}`,
-      )
+    if (code === 0) return
+    this.#cluster.forget()
+    const places = batches.map(({ topic, partition }) => `${topic}/${partition}`)
+    throw new WireError(code, `messages for ${places.join(', ')}`)
   }
 }
 
