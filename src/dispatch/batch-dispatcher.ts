@@ -76,36 +76,42 @@ export class BatchDispatcher<Delivery extends DispatchedDelivery = ClaimedDelive
     this.#isSending = true
     // Whoever hands over one event hands over more in the same turn.
     await nextTurn()
-    while (this.#collected.length > 0) await this.#sendNext()
+    let untold: readonly Attempt<Delivery>[] = []
+    while (this.#collected.length > 0) {
+      untold = await this.#sendNext(untold)
+      if (this.#collected.length > 0) continue
+      await this.#tell(untold)
+      untold = []
+    }
     this.#isSending = false
   }
 
-  /** The next one goes out before anybody is told of the last: whoever is told hands over more, which takes its time. */
-  async #sendNext(): Promise<void> {
-    let last: readonly Attempt<Delivery>[] = []
-    do {
-      const batch = this.#collected.splice(0, this.#parts.batchSize)
-      this.#giveUp = new AbortController()
-      this.#underWay = batch
-      const sending = this.#outcomesOf(batch, this.#giveUp.signal)
-      if (last.length > 0 || this.#collected.length > 0) await this.#useTheTime(last)
-      const outcomes = await sending
-      this.#underWay = []
-      last = this.#afterSend(batch, outcomes)
-    } while (this.#collected.length > 0)
-    for (const attempt of last) attempt.settle(HANDLED)
+  /** It goes out before those of the last batch are told: whoever is told hands over more, which takes its time. */
+  async #sendNext(untold: readonly Attempt<Delivery>[]): Promise<readonly Attempt<Delivery>[]> {
+    const batch = this.#collected.splice(0, this.#parts.batchSize)
+    this.#giveUp = new AbortController()
+    this.#underWay = batch
+    const sending = this.#outcomesOf(batch, this.#giveUp.signal)
+    if (untold.length > 0 || this.#collected.length > 0) await this.#useTheTime(untold)
+    const outcomes = await sending
+    this.#underWay = []
+    return this.#afterSend(batch, outcomes)
   }
 
   /** While the destination is busy with a batch. */
-  async #useTheTime(last: readonly Attempt<Delivery>[]): Promise<void> {
+  async #useTheTime(untold: readonly Attempt<Delivery>[]): Promise<void> {
     const { session, batchSize } = this.#parts
     // So that it is on its way.
     await nextTurn()
-    for (const attempt of last) attempt.settle(HANDLED)
+    await this.#tell(untold)
     if (session.prepare === undefined) return
-    // Until everybody who was told has handed over more.
-    await nextTurn()
     for (const { event } of this.#collected.slice(0, batchSize)) session.prepare(event)
+  }
+
+  /** Resolves when whoever was told had a turn to hand over more. */
+  async #tell(handled: readonly Attempt<Delivery>[]): Promise<void> {
+    for (const attempt of handled) attempt.settle(HANDLED)
+    await nextTurn()
   }
 
   /** Settles what a batch came to. Returns those that were handled, where all were: they are still to be told. */

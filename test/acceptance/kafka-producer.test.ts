@@ -1,6 +1,6 @@
 import { Partitioners } from 'kafkajs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { KafkaMessage, KafkaProducer } from '../../src/kafka/index.ts'
+import { type KafkaMessage, type KafkaProducer, relayProducer } from '../../src/kafka/index.ts'
 import { kafkaAvailable } from '../support/kafka/jars.ts'
 import { bePatient } from '../support/patience.ts'
 import { TestKafka } from './kafka-support.ts'
@@ -35,11 +35,13 @@ const MESSAGES: readonly KafkaMessage[] = [
   { key: 'bare', value: '{}', headers: {} },
 ]
 
+const USER = { name: 'shop', password: 'open-sesame' }
+
 describe.skipIf(!kafkaAvailable())("the relay's own producer and a real Kafka", () => {
   let broker: TestKafka
 
   beforeAll(async () => {
-    broker = await TestKafka.start()
+    broker = await TestKafka.start({ user: USER })
   })
   afterAll(async () => {
     await broker[Symbol.asyncDispose]()
@@ -103,6 +105,27 @@ describe.skipIf(!kafkaAvailable())("the relay's own producer and a real Kafka", 
     expect(results[3]).toMatchObject({ reason: { name: 'WireConnectionError' } })
     expect((await broker.read('turns')).map(({ value }) => value)).toEqual(['a', 'b'])
   })
+
+  test.each(['plain', 'scram-sha-256', 'scram-sha-512'] as const)(
+    'says who it is by %s, and is believed only with the password',
+    async (mechanism) => {
+      const topic = `sasl-${mechanism}`
+      await broker.createTopics([topic])
+      const by = (password: string): KafkaProducer =>
+        relayProducer({
+          brokers: [broker.server.saslBootstrap],
+          sasl: { mechanism, username: USER.name, password },
+        })
+      await expect(by('wrong').connect()).rejects.toMatchObject({ code: 58 })
+      const producer = by(USER.password)
+      await producer.connect()
+      await producer.sendBatch({
+        topicMessages: [{ topic, messages: [{ key: 'k', value: mechanism, headers: {} }] }],
+      })
+      await producer.disconnect()
+      expect((await broker.read(topic)).map(({ value }) => value)).toEqual([mechanism])
+    },
+  )
 
   test('a key goes where the default partitioner of kafkajs puts it, whatever it is', async () => {
     await broker.createTopics(['spread'], {}, 7)

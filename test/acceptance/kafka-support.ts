@@ -1,6 +1,6 @@
 import { type EachMessagePayload, Kafka, logLevel, Partitioners, type Producer } from 'kafkajs'
 import { type KafkaProducer, relayProducer } from '../../src/kafka/index.ts'
-import { type KafkaServer, startKafka } from '../support/kafka/broker.ts'
+import { type KafkaOptions, type KafkaServer, startKafka } from '../support/kafka/broker.ts'
 import { makeTopics } from '../support/kafka/make-topics.ts'
 import { comes } from '../support/patience.ts'
 
@@ -37,8 +37,8 @@ export class TestKafka implements AsyncDisposable {
     })
   }
 
-  static async start(): Promise<TestKafka> {
-    return new TestKafka(await startKafka())
+  static async start(options: KafkaOptions = {}): Promise<TestKafka> {
+    return new TestKafka(await startKafka(options))
   }
 
   /** A producer as the transport wants it. It makes no topics by itself. */

@@ -3,7 +3,12 @@ import type { DeliveryOutcome } from '../../src/delivery/delivery.ts'
 import { BatchDispatcher } from '../../src/dispatch/batch-dispatcher.ts'
 import type { TransportSession } from '../../src/dispatch/transport.ts'
 import { InvalidOptionsError, type OutboxEvent } from '../../src/index.ts'
-import { type KafkaProducerOptions, kafka } from '../../src/kafka/index.ts'
+import {
+  type KafkaProducer,
+  type KafkaProducerOptions,
+  kafka,
+  type PreparedMessage,
+} from '../../src/kafka/index.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { brokerError, event, FakeBroker, unreachable } from './support.ts'
 
@@ -181,6 +186,33 @@ describe('the transport to Kafka', () => {
     expect(broker.requests).toEqual([])
   })
 
+  test('a producer that can prepare does so once for each record, before its turn or in it', async () => {
+    const prepared: string[] = []
+    const sent: (readonly [string, readonly string[]])[] = []
+    const producer = (): KafkaProducer => ({
+      connect: async () => {},
+      disconnect: async () => {},
+      sendBatch: () => Promise.reject(new Error('it is not asked')),
+      prepare: ({ value }) => {
+        prepared.push(String(value))
+        return { size: 1, value } as PreparedMessage
+      },
+      sendPrepared: async (topics) => {
+        for (const [topic, messages] of topics) {
+          sent.push([topic, messages.map((each) => (each as unknown as { value: string }).value)])
+        }
+      },
+    })
+    const parts = { subscription: 's', clock, random: () => 0.5, onOutage: () => {} }
+    const session = kafka({ producer }).open(parts)
+    const events = numbered(3)
+    for (const each of events.slice(1)) session.prepare?.(each)
+    expect(prepared).toEqual(['{"n":1}', '{"n":2}'])
+    expect(kinds(await session.send(events, never))).toEqual(['handled', 'handled', 'handled'])
+    expect(prepared).toEqual(['{"n":1}', '{"n":2}', '{"n":0}'])
+    expect(sent).toEqual([['shop.order', ['{"n":0}', '{"n":1}', '{"n":2}']]])
+  })
+
   test('a producer that is not idempotent is refused', () => {
     const broker = new FakeBroker()
     const producer = () => ({ ...broker.producer(), isIdempotent: () => false })
@@ -221,6 +253,41 @@ describe('a dispatcher of batches', () => {
     answers[2]?.()
     await Promise.all(second)
     expect([batches, dispatcher.running]).toEqual([[3, 4, 1], 0])
+  })
+
+  test('sends the next batch before it tells of the last, and prepares the one after it meanwhile', async () => {
+    const order: string[] = []
+    const answers: (() => void)[] = []
+    const session: TransportSession = {
+      send: (events) => {
+        order.push(`send ${events.map(({ eventId }) => eventId).join(' ')}`)
+        return new Promise((resolve) => {
+          answers.push(() => resolve(events.map(() => ({ kind: 'handled' }))))
+        })
+      },
+      prepare: ({ eventId }) => void order.push(`prepare ${eventId}`),
+      close: async () => {},
+    }
+    const dispatcher = new BatchDispatcher({ session, clock, batchSize: 2 })
+    const outcomes = [1, 2, 3, 4, 5].map(async (n) => {
+      await dispatcher.dispatch(delivery(n) as never)
+      order.push(`told e${n}`)
+    })
+    await until(() => order.length === 3)
+    answers[0]?.()
+    await until(() => order.length === 7)
+    answers[1]?.()
+    await until(() => order.length === 10)
+    answers[2]?.()
+    await Promise.all(outcomes)
+    expect(order).toEqual([
+      'send e1 e2',
+      ...['prepare e3', 'prepare e4'],
+      'send e3 e4',
+      ...['told e1', 'told e2', 'prepare e5'],
+      'send e5',
+      ...['told e3', 'told e4', 'told e5'],
+    ])
   })
 
   test('interrupts some of a batch that waits, and sends the others again', async () => {
