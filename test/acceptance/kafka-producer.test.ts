@@ -59,8 +59,8 @@ describe.skipIf(!kafkaAvailable())("the relay's own producer and a real Kafka", 
   async function contentOf(topic: string): Promise<readonly unknown[]> {
     const seen = await broker.read(topic)
     return seen
-      .map(({ topic: _, ...rest }) => rest)
-      .sort((one, other) => one.partition - other.partition || Number(one.offset) - Number(other.offset))
+      .map((each) => ({ ...each, topic: '' }))
+      .toSorted((one, other) => one.partition - other.partition || Number(one.offset) - Number(other.offset))
   }
 
   test('every message stands in the topic as one of kafkajs does: partition, place, key, value and headers', async () => {

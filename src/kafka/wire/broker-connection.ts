@@ -110,6 +110,6 @@ export class BrokerConnection {
       error instanceof WireConnectionError
         ? error
         : new WireConnectionError(`The connection to Kafka broke: ${error.message}`)
-    for (const { reject } of this.#waiting.splice(0)) reject(this.#ended)
+    for (const waiting of this.#waiting.splice(0)) waiting.reject(this.#ended)
   }
 }
