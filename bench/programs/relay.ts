@@ -1,20 +1,13 @@
 // A relay of Commitpost to Kafka, until it is told to stop: a process of its own, as Debezium is.
-import { Kafka, logLevel, Partitioners } from 'kafkajs'
 import pg from 'pg'
 import { relay } from '../../src/index.ts'
-import { kafka } from '../../src/kafka/index.ts'
+import { kafka, relayProducer } from '../../src/kafka/index.ts'
 import { benchOutbox } from '../support/commitpost.ts'
 import { runProgram } from '../support/program.ts'
 import type { RelayReport, RelayTask } from '../support/protocol.ts'
 
 await runProgram<RelayTask>(async ({ url, bootstrap, engine, prefix }, talk): Promise<RelayReport> => {
-  const client = new Kafka({ brokers: [bootstrap], logLevel: logLevel.NOTHING })
-  const producer = () =>
-    client.producer({
-      idempotent: true,
-      maxInFlightRequests: 1,
-      createPartitioner: Partitioners.DefaultPartitioner,
-    })
+  const producer = () => relayProducer({ brokers: [bootstrap] })
   const via = kafka({ producer, topic: `${prefix}.{aggregateType}` })
   const pool = new pg.Pool({ connectionString: url, max: 10 })
   const worker = benchOutbox(pool).worker([

@@ -15,6 +15,7 @@ export interface BatchDispatcherParts {
 }
 
 const INTERRUPTED: DeliveryOutcome = { kind: 'interrupted' }
+const HANDLED: DeliveryOutcome = { kind: 'handled' }
 
 /**
  * Hands events to a transport, as many at once as are there. To whoever runs it, it looks like any dispatcher: each
@@ -75,21 +76,59 @@ export class BatchDispatcher<Delivery extends DispatchedDelivery = ClaimedDelive
     this.#isSending = true
     // Whoever hands over one event hands over more in the same turn.
     await nextTurn()
-    while (this.#collected.length > 0) await this.#sendNext()
+    let untold: readonly Attempt<Delivery>[] = []
+    while (this.#collected.length > 0) {
+      untold = await this.#sendNext(untold)
+      if (this.#collected.length > 0) continue
+      await this.#tell(untold)
+      untold = []
+    }
     this.#isSending = false
   }
 
-  async #sendNext(): Promise<void> {
+  /** It goes out before those of the last batch are told: whoever is told hands over more, which takes its time. */
+  async #sendNext(untold: readonly Attempt<Delivery>[]): Promise<readonly Attempt<Delivery>[]> {
     const batch = this.#collected.splice(0, this.#parts.batchSize)
     this.#giveUp = new AbortController()
     this.#underWay = batch
-    const outcomes = await this.#outcomesOf(batch, this.#giveUp.signal)
+    const sending = this.#outcomesOf(batch, this.#giveUp.signal)
+    if (untold.length > 0 || this.#collected.length > 0) await this.#useTheTime(untold)
+    const outcomes = await sending
     this.#underWay = []
+    return this.#afterSend(batch, outcomes)
+  }
+
+  /** While the destination is busy with a batch. */
+  async #useTheTime(untold: readonly Attempt<Delivery>[]): Promise<void> {
+    const { session, batchSize } = this.#parts
+    // So that it is on its way.
+    await nextTurn()
+    await this.#tell(untold)
+    if (session.prepare === undefined) return
+    for (const { event } of this.#collected.slice(0, batchSize)) session.prepare(event)
+  }
+
+  /** Resolves when whoever was told had a turn to hand over more. */
+  async #tell(handled: readonly Attempt<Delivery>[]): Promise<void> {
+    for (const attempt of handled) attempt.settle(HANDLED)
+    await nextTurn()
+  }
+
+  /** Settles what a batch came to. Returns those that were handled, where all were: they are still to be told. */
+  #afterSend(
+    batch: readonly Attempt<Delivery>[],
+    outcomes: readonly DeliveryOutcome[],
+  ): readonly Attempt<Delivery>[] {
+    if (batch.every((_, index) => outcomes[index]?.kind === 'handled')) return batch
     const again: Attempt<Delivery>[] = []
     const stopped = new Set<string>()
     for (const [index, attempt] of batch.entries()) {
       const outcome = outcomes[index] ?? INTERRUPTED
-      if (this.#giveUp.signal.aborted && isUnsent(attempt, outcome) && !stopped.has(keyOf(attempt))) {
+      if (
+        this.#giveUp?.signal.aborted === true &&
+        isUnsent(attempt, outcome) &&
+        !stopped.has(keyOf(attempt))
+      ) {
         again.push(attempt)
         continue
       }
@@ -98,6 +137,7 @@ export class BatchDispatcher<Delivery extends DispatchedDelivery = ClaimedDelive
     }
     this.#stop(stopped)
     this.#collected.unshift(...again)
+    return []
   }
 
   /** Gives back what stands behind something of its key that was not sent, and what is handed over behind it yet. */

@@ -31,6 +31,11 @@ export interface TransportSession {
    * reports what it has not sent as `interrupted`.
    */
   send(events: readonly OutboxEvent[], signal: AbortSignal): Promise<readonly DeliveryOutcome[]>
+  /**
+   * Does what can be done for an event before it is sent, while others are under way: a hint. It may be sent later, with
+   * others, or never.
+   */
+  prepare?(event: OutboxEvent): void
   /** Lets the connections go. */
   close(): Promise<void>
 }

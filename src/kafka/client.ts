@@ -24,6 +24,16 @@ export interface KafkaProducer {
   disconnect(): Promise<unknown>
   /** Known to kafkajs: where it says false, the producer is refused. */
   isIdempotent?(): boolean
+  /** Does what can be done without the brokers, while they are busy with others. Known to `relayProducer`. */
+  prepare?(message: KafkaMessage): PreparedMessage
+  /** Sends what a producer of the same make has prepared. There where `prepare` is. */
+  sendPrepared?(topics: ReadonlyMap<string, readonly PreparedMessage[]>): Promise<unknown>
+}
+
+/** A message as a producer has prepared it, which alone knows what else is in it. */
+export interface PreparedMessage {
+  /** How many bytes it takes. */
+  readonly size: number
 }
 
 /** A header as it arrives: bytes, text, or several of one name. */

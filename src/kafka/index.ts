@@ -4,6 +4,7 @@ export type {
   KafkaMessage,
   KafkaProducer,
   KafkaTopicMessages,
+  PreparedMessage,
   ReceivedBatch,
   ReceivedHeader,
   ReceivedMessage,
@@ -35,3 +36,5 @@ export {
   sequenceChecker,
 } from './sequence-checker.ts'
 export type { TopicRoute } from './topic.ts'
+export { type RelayProducerOptions, relayProducer } from './wire/relay-producer.ts'
+export type { SaslCredentials } from './wire/sasl.ts'

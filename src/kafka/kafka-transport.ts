@@ -36,6 +36,7 @@ const INTERRUPTED: DeliveryOutcome = { kind: 'interrupted' }
 class KafkaSession implements TransportSession {
   readonly #options: ResolvedProducerOptions
   readonly #sender: Sender
+  #prepared = new Map<OutboxEvent, Addressed>()
 
   constructor(options: ResolvedProducerOptions, parts: TransportParts) {
     this.#options = options
@@ -44,22 +45,33 @@ class KafkaSession implements TransportSession {
   }
 
   async send(events: readonly OutboxEvent[], signal: AbortSignal): Promise<readonly DeliveryOutcome[]> {
-    const addressed = events.map((event) => addressedOf(event, this.#options))
-    const results = await this.#sender.send(
-      addressed.filter((each) => 'record' in each),
-      signal,
-    )
+    const prepared = this.#prepared
+    this.#prepared = new Map()
+    const addressed = events.map((event) => prepared.get(event) ?? addressedOf(event, this.#options))
+    const results = await this.#sender.send(addressed.filter(isOutgoing), signal)
     let sent = 0
     return addressed.map((each) => {
-      if (!('record' in each)) return each
+      if (!isOutgoing(each)) return each
       sent += 1
       return outcomeOf(results[sent - 1])
     })
   }
 
+  prepare(event: OutboxEvent): void {
+    const addressed = addressedOf(event, this.#options)
+    if (isOutgoing(addressed)) this.#sender.prepare(addressed)
+    this.#prepared.set(event, addressed)
+  }
+
   close(): Promise<void> {
     return this.#sender.close()
   }
+}
+
+type Addressed = ReturnType<typeof addressedOf>
+
+function isOutgoing(addressed: Addressed): addressed is Outgoing {
+  return 'record' in addressed
 }
 
 /** The event as it is sent, or why it cannot be. */

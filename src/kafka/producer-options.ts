@@ -94,7 +94,10 @@ export function resolveProducerOptions(options: KafkaProducerOptions): ResolvedP
     maxRequestBytes: options.maxRequestBytes ?? 900_000,
     recordOf: (event) => {
       const topic = topicFor(event)
-      return topic === null ? null : { topic, ...toMessage(event, key(event), format) }
+      if (topic === null) return null
+      const message = toMessage(event, key(event), format)
+      // One by one: every event has one, and to spread an object costs several times as much.
+      return { topic, key: message.key, value: message.value, headers: message.headers }
     },
   }
 }

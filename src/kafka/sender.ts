@@ -6,7 +6,7 @@ import type { Random } from '../runtime/random.ts'
 import { describeError } from '../runtime/text.ts'
 import { Breaker } from './breaker.ts'
 import { classifySendError, type SendVerdict } from './broker-error.ts'
-import type { KafkaProducer, KafkaTopicMessages } from './client.ts'
+import type { KafkaProducer, KafkaTopicMessages, PreparedMessage } from './client.ts'
 import type { KafkaRecord } from './record.ts'
 
 /** A record, and what must keep its order. */
@@ -14,6 +14,8 @@ export interface Outgoing {
   readonly record: KafkaRecord
   /** Once one of a key is not sent, nothing later of it is. */
   readonly orderingKey: string
+  /** The record as the producer sends it, where it can be prepared and was. */
+  prepared?: PreparedMessage
 }
 
 /** What became of one record. */
@@ -45,7 +47,8 @@ const RECORD_OVERHEAD = 64
 const LONGEST_GOODBYE_MS = 5_000
 
 /** One record on its way, and its place in the answer. */
-interface Item extends Outgoing {
+interface Item {
+  readonly outgoing: Outgoing
   readonly index: number
 }
 
@@ -82,9 +85,15 @@ export class Sender {
   async send(batch: readonly Outgoing[], signal: AbortSignal): Promise<readonly SendResult[]> {
     const results: SendResult[] = batch.map(() => UNSENT)
     const stopped = new Set<string>()
-    const items = batch.map(({ record, orderingKey }, index) => ({ record, orderingKey, index }))
+    const items = batch.map((outgoing, index) => ({ outgoing, index }))
     for (const request of this.#requests(items)) await this.#deliver(request, results, stopped, signal)
     return results
+  }
+
+  /** Does what can be done for a record before its turn, while others are under way. */
+  prepare(outgoing: Outgoing): void {
+    const prepared = this.#producer?.prepare?.(outgoing.record)
+    if (prepared !== undefined) outgoing.prepared = prepared
   }
 
   /** Disconnects. The next send connects anew. */
@@ -98,7 +107,7 @@ export class Sender {
     stopped: Set<string>,
     signal: AbortSignal,
   ): Promise<void> {
-    const items = stopped.size === 0 ? given : given.filter(({ orderingKey }) => !stopped.has(orderingKey))
+    const items = stopped.size === 0 ? given : given.filter((item) => !stopped.has(keyOf(item)))
     if (items.length === 0) return
     const verdict = await this.#answerTo(items, signal)
     if (verdict === 'gave up' || verdict === 'sent') return this.#note(items, verdict, results, stopped)
@@ -115,9 +124,9 @@ export class Sender {
     results: SendResult[],
     stopped: Set<string>,
   ): void {
-    for (const { index, orderingKey } of items) {
-      if (answer !== 'gave up') results[index] = answer === 'sent' ? SENT : resultOf(answer)
-      if (answer !== 'sent') stopped.add(orderingKey)
+    for (const item of items) {
+      if (answer !== 'gave up') results[item.index] = answer === 'sent' ? SENT : resultOf(answer)
+      if (answer !== 'sent') stopped.add(keyOf(item))
     }
   }
 
@@ -147,7 +156,7 @@ export class Sender {
       await withDeadline(deadline, async (inTime) => {
         const producer = await this.#connected()
         // Too late, somebody else may be sending it by now.
-        if (!inTime.aborted) await producer.sendBatch(batchOf(items))
+        if (!inTime.aborted) await sendBy(producer, items)
       })
       return 'sent'
     } catch (error) {
@@ -182,7 +191,7 @@ export class Sender {
     let request: Item[] = []
     let bytes = 0
     for (const item of items) {
-      const size = sizeOf(item.record)
+      const size = sizeOf(item.outgoing)
       if (request.length > 0 && bytes + size > this.#parts.maxRequestBytes) {
         yield request
         request = []
@@ -197,7 +206,15 @@ export class Sender {
 
 function isAboutAll(answer: Answer, [first, ...rest]: readonly Item[]): boolean {
   if (answer.kind !== 'refused' || !answer.isAboutTopic) return false
-  return rest.every(({ record }) => record.topic === first?.record.topic)
+  return rest.every((item) => topicOf(item) === (first && topicOf(first)))
+}
+
+function keyOf({ outgoing }: Item): string {
+  return outgoing.orderingKey
+}
+
+function topicOf({ outgoing }: Item): string {
+  return outgoing.record.topic
 }
 
 function resultOf({ kind, failure }: Answer): SendResult {
@@ -214,11 +231,28 @@ function idempotent(producer: KafkaProducer): KafkaProducer {
   ])
 }
 
+function sendBy(producer: KafkaProducer, items: readonly Item[]): Promise<unknown> {
+  if (producer.prepare === undefined || producer.sendPrepared === undefined) {
+    return producer.sendBatch(batchOf(items))
+  }
+  const topics = new Map<string, PreparedMessage[]>()
+  for (const { outgoing } of items) {
+    outgoing.prepared ??= producer.prepare(outgoing.record)
+    const known = topics.get(outgoing.record.topic)
+    if (known === undefined) topics.set(outgoing.record.topic, [outgoing.prepared])
+    else known.push(outgoing.prepared)
+  }
+  return producer.sendPrepared(topics)
+}
+
 /** Made anew for every try: clients change what they are given. */
 function batchOf(items: readonly Item[]): { topicMessages: KafkaTopicMessages[] } {
   const topicMessages = [...byTopic(items)].map(([topic, each]) => ({
     topic,
-    messages: each.map(({ record: { key, value, headers } }) => ({ key, value, headers: { ...headers } })),
+    messages: each.map(({ outgoing: { record } }) => {
+      const { key, value, headers } = record
+      return { key, value, headers: { ...headers } }
+    }),
   }))
   return { topicMessages }
 }
@@ -226,8 +260,8 @@ function batchOf(items: readonly Item[]): { topicMessages: KafkaTopicMessages[] 
 function byTopic(items: readonly Item[]): ReadonlyMap<string, readonly Item[]> {
   const topics = new Map<string, Item[]>()
   for (const item of items) {
-    const known = topics.get(item.record.topic)
-    if (known === undefined) topics.set(item.record.topic, [item])
+    const known = topics.get(topicOf(item))
+    if (known === undefined) topics.set(topicOf(item), [item])
     else known.push(item)
   }
   return topics
@@ -236,7 +270,7 @@ function byTopic(items: readonly Item[]): ReadonlyMap<string, readonly Item[]> {
 /** By topic first, which is what most refusals are about, unless that changed the order of a key; then in halves. */
 function parted(items: readonly Item[]): readonly (readonly Item[])[] {
   const topics = [...byTopic(items).values()]
-  const keys = topics.map((each) => new Set(each.map(({ orderingKey }) => orderingKey)))
+  const keys = topics.map((each) => new Set(each.map(keyOf)))
   const areApart =
     keys.reduce((sum, { size }) => sum + size, 0) === new Set(keys.flatMap((each) => [...each])).size
   if (topics.length > 1 && areApart) return topics
@@ -244,7 +278,9 @@ function parted(items: readonly Item[]): readonly (readonly Item[])[] {
   return [items.slice(0, middle), items.slice(middle)]
 }
 
-function sizeOf({ key, value, headers }: KafkaRecord): number {
+function sizeOf({ record, prepared }: Outgoing): number {
+  if (prepared !== undefined) return prepared.size + RECORD_OVERHEAD
+  const { key, value, headers } = record
   let ofHeaders = 0
   for (const name of Object.keys(headers)) ofHeaders += name.length + (headers[name]?.length ?? 0)
   return Buffer.byteLength(value) + Buffer.byteLength(key ?? '') + ofHeaders + RECORD_OVERHEAD

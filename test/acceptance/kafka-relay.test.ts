@@ -6,7 +6,7 @@ import { kafkaAvailable } from '../support/kafka/jars.ts'
 import { bePatient } from '../support/patience.ts'
 import { STREAMS } from './everbit-system.ts'
 import { ingest, openIvm, payloadOf, product, slice } from './ivm-system.ts'
-import { type SeenMessage, TestKafka } from './kafka-support.ts'
+import { RELAY_PRODUCERS, type SeenMessage, TestKafka } from './kafka-support.ts'
 import { openLedger } from './ledger-system.ts'
 import { openSystem } from './support.ts'
 
@@ -17,7 +17,7 @@ const trade = defineEvents({
   OrderRequested: { stream: 'everbit.trade.command', aggregate: 'order' },
 })
 
-describe.skipIf(!kafkaAvailable())('a relay to a real Kafka', () => {
+describe.skipIf(!kafkaAvailable()).each(RELAY_PRODUCERS)('a relay to a real Kafka, by its %s', (made) => {
   let broker: TestKafka
 
   beforeAll(async () => {
@@ -30,7 +30,7 @@ describe.skipIf(!kafkaAvailable())('a relay to a real Kafka', () => {
   test('E4 E16 streams are topics unchanged: what commits in a transaction arrives there, what rolls back does not', async () => {
     await broker.createTopics(STREAMS)
     await using system = await openSystem(trade)
-    await system.run([relay('to-kafka', { via: kafka({ producer: broker.producer }) })])
+    await system.run([relay('to-kafka', { via: kafka({ producer: broker[made] }) })])
     const filled = await system.publish('OrderFilled', {
       aggregateId: 'o-1',
       payload: { price: 10 },
@@ -66,7 +66,7 @@ describe.skipIf(!kafkaAvailable())('a relay to a real Kafka', () => {
     await broker.createTopics(topics)
     await using ivm = await openIvm()
     const via = kafka({
-      producer: broker.producer,
+      producer: broker[made],
       topic: 'ivm.events.{aggregateType}',
       format: {
         envelope: {
@@ -113,10 +113,10 @@ describe.skipIf(!kafkaAvailable())('a relay to a real Kafka', () => {
     await broker.createTopics([...topics, 'ledger-events'])
     await using ledger = await openLedger()
     const perType = kafka({
-      producer: broker.producer,
+      producer: broker[made],
       topic: { LEDGER_POSTED: 'ledger-posted-events', LEDGER_REVERSED: 'ledger-reversed-events' },
     })
-    const one = kafka({ producer: broker.producer, topic: 'ledger-events' })
+    const one = kafka({ producer: broker[made], topic: 'ledger-events' })
     await ledger.run([
       relay('per-type', { via: perType, order: 'aggregate' }),
       relay('all', { via: one, order: 'aggregate' }),
@@ -156,7 +156,7 @@ describe.skipIf(!kafkaAvailable())('a relay to a real Kafka', () => {
       },
     })
     await using system = await openSystem(many)
-    await system.run([relay('to-kafka', { via: kafka({ producer: broker.producer }), order: 'aggregate' })])
+    await system.run([relay('to-kafka', { via: kafka({ producer: broker[made] }), order: 'aggregate' })])
     const publisher = async (who: number): Promise<void> => {
       for (let batch = 0; batch < 25; batch += 1) {
         await system.outbox.inTransaction(system.pool, async (tx) => {
@@ -180,7 +180,7 @@ describe.skipIf(!kafkaAvailable())('a relay to a real Kafka', () => {
   test('I5 CloudEvents 1.0, binary and structured', async () => {
     await broker.createTopics(['ce-binary', 'ce-structured'])
     await using system = await openSystem(trade)
-    const options = { producer: broker.producer, source: '/everbit' }
+    const options = { producer: broker[made], source: '/everbit' }
     const via = (cloudEvents: 'binary' | 'structured') =>
       kafka({
         producer: options.producer,

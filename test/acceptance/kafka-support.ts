@@ -1,5 +1,6 @@
 import { type EachMessagePayload, Kafka, logLevel, Partitioners, type Producer } from 'kafkajs'
-import { type KafkaServer, startKafka } from '../support/kafka/broker.ts'
+import { type KafkaProducer, relayProducer } from '../../src/kafka/index.ts'
+import { type KafkaOptions, type KafkaServer, startKafka } from '../support/kafka/broker.ts'
 import { makeTopics } from '../support/kafka/make-topics.ts'
 import { comes } from '../support/patience.ts'
 
@@ -14,6 +15,9 @@ export interface SeenMessage {
   readonly bytes: Buffer | null
   readonly headers: Readonly<Record<string, string>>
 }
+
+/** What relays are tested with: a producer of kafkajs, and our own. */
+export const RELAY_PRODUCERS = ['producer', 'relayProducer'] as const
 
 /** A broker of a test file's own, and clients of it. */
 export class TestKafka implements AsyncDisposable {
@@ -33,8 +37,8 @@ export class TestKafka implements AsyncDisposable {
     })
   }
 
-  static async start(): Promise<TestKafka> {
-    return new TestKafka(await startKafka())
+  static async start(options: KafkaOptions = {}): Promise<TestKafka> {
+    return new TestKafka(await startKafka(options))
   }
 
   /** A producer as the transport wants it. It makes no topics by itself. */
@@ -45,6 +49,10 @@ export class TestKafka implements AsyncDisposable {
       allowAutoTopicCreation: false,
       createPartitioner: Partitioners.DefaultPartitioner,
     })
+
+  /** The same without kafkajs. */
+  readonly relayProducer = (): KafkaProducer =>
+    relayProducer({ brokers: [this.server.bootstrap], connectionTimeout: 1_000 })
 
   async createTopics(
     topics: readonly string[],

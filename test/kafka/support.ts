@@ -1,5 +1,7 @@
+import type { DeliveryOutcome } from '../../src/delivery/delivery.ts'
 import type { OutboxEvent } from '../../src/index.ts'
 import type { KafkaMessage, KafkaProducer, KafkaTopicMessages } from '../../src/kafka/index.ts'
+import { type Clock, systemClock } from '../../src/runtime/clock.ts'
 
 /** An event as the queue hands it over. */
 export function event(changes: Partial<OutboxEvent> = {}): OutboxEvent {
@@ -68,4 +70,20 @@ export class FakeBroker {
       },
     }
   }
+}
+
+/** Outages of tests end at once. */
+export const clock: Clock = {
+  ...systemClock,
+  sleep: (ms, signal) => systemClock.sleep(ms > 1_000 ? ms : 0, signal),
+}
+
+/** How each ended. */
+export function kinds(outcomes: readonly DeliveryOutcome[]): readonly string[] {
+  return outcomes.map(({ kind }) => kind)
+}
+
+/** Waits for something, turn by turn. */
+export async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await new Promise((resolve) => setImmediate(resolve))
 }

@@ -1,18 +1,15 @@
 import { describe, expect, test } from 'vitest'
-import type { DeliveryOutcome } from '../../src/delivery/delivery.ts'
-import { BatchDispatcher } from '../../src/dispatch/batch-dispatcher.ts'
 import type { TransportSession } from '../../src/dispatch/transport.ts'
 import { InvalidOptionsError, type OutboxEvent } from '../../src/index.ts'
-import { type KafkaProducerOptions, kafka } from '../../src/kafka/index.ts'
-import { systemClock } from '../../src/runtime/clock.ts'
-import { brokerError, event, FakeBroker, unreachable } from './support.ts'
+import {
+  type KafkaProducer,
+  type KafkaProducerOptions,
+  kafka,
+  type PreparedMessage,
+} from '../../src/kafka/index.ts'
+import { brokerError, clock, event, FakeBroker, kinds, unreachable } from './support.ts'
 
 const tooLarge = brokerError(10, 'MESSAGE_TOO_LARGE')
-/** Outages of these tests end at once. */
-const clock = {
-  ...systemClock,
-  sleep: (ms: number, signal?: AbortSignal) => systemClock.sleep(ms > 1_000 ? ms : 0, signal),
-}
 const never = new AbortController().signal
 
 function sessionOf(
@@ -34,7 +31,6 @@ const numbered = (count: number, changes: (n: number) => Partial<OutboxEvent> = 
   Array.from({ length: count }, (_, n) =>
     event({ aggregateId: `a${n}`, orderingKey: `k${n}`, payload: { n }, ...changes(n) }),
   )
-const kinds = (outcomes: readonly DeliveryOutcome[]): readonly string[] => outcomes.map(({ kind }) => kind)
 const values = (broker: FakeBroker): readonly string[] => broker.written.map(({ value }) => value)
 
 describe('the transport to Kafka', () => {
@@ -181,112 +177,36 @@ describe('the transport to Kafka', () => {
     expect(broker.requests).toEqual([])
   })
 
+  test('a producer that can prepare does so once for each record, before its turn or in it', async () => {
+    const prepared: string[] = []
+    const sent: (readonly [string, readonly string[]])[] = []
+    const producer = (): KafkaProducer => ({
+      connect: async () => {},
+      disconnect: async () => {},
+      sendBatch: () => Promise.reject(new Error('it is not asked')),
+      prepare: ({ value }) => {
+        prepared.push(String(value))
+        return { size: 1, value } as PreparedMessage
+      },
+      sendPrepared: async (topics) => {
+        for (const [topic, messages] of topics) {
+          sent.push([topic, messages.map((each) => (each as unknown as { value: string }).value)])
+        }
+      },
+    })
+    const parts = { subscription: 's', clock, random: () => 0.5, onOutage: () => {} }
+    const session = kafka({ producer }).open(parts)
+    const events = numbered(3)
+    for (const each of events.slice(1)) session.prepare?.(each)
+    expect(prepared).toEqual(['{"n":1}', '{"n":2}'])
+    expect(kinds(await session.send(events, never))).toEqual(['handled', 'handled', 'handled'])
+    expect(prepared).toEqual(['{"n":1}', '{"n":2}', '{"n":0}'])
+    expect(sent).toEqual([['shop.order', ['{"n":0}', '{"n":1}', '{"n":2}']]])
+  })
+
   test('a producer that is not idempotent is refused', () => {
     const broker = new FakeBroker()
     const producer = () => ({ ...broker.producer(), isIdempotent: () => false })
     expect(() => sessionOf(broker, { producer })).toThrow(InvalidOptionsError)
   })
 })
-
-describe('a dispatcher of batches', () => {
-  const delivery = (n: number) => ({
-    event: event({ eventId: `e${n}` }),
-    attempt: 1,
-    maxAttempts: 5,
-    lease: null,
-  })
-
-  test('sends what comes in one turn together, and what comes meanwhile in the next batch', async () => {
-    const batches: number[] = []
-    const answers: (() => void)[] = []
-    const session: TransportSession = {
-      send: (events) => {
-        batches.push(events.length)
-        return new Promise((resolve) => {
-          answers.push(() => resolve(events.map(() => ({ kind: 'handled' }))))
-        })
-      },
-      close: async () => {},
-    }
-    const dispatcher = new BatchDispatcher({ session, clock, batchSize: 4 })
-    const first = [1, 2, 3].map((n) => dispatcher.dispatch(delivery(n) as never))
-    await until(() => batches.length === 1)
-    const second = [4, 5, 6, 7, 8].map((n) => dispatcher.dispatch(delivery(n) as never))
-    expect(dispatcher.running).toBe(8)
-    answers[0]?.()
-    expect(kinds(await Promise.all(first))).toEqual(['handled', 'handled', 'handled'])
-    await until(() => batches.length === 2)
-    answers[1]?.()
-    await until(() => batches.length === 3)
-    answers[2]?.()
-    await Promise.all(second)
-    expect([batches, dispatcher.running]).toEqual([[3, 4, 1], 0])
-  })
-
-  test('interrupts some of a batch that waits, and sends the others again', async () => {
-    const batches: (readonly string[])[] = []
-    const session: TransportSession = {
-      send: async (events, signal) => {
-        batches.push(events.map(({ eventId }) => eventId))
-        if (batches.length > 1) return events.map(() => ({ kind: 'handled' }))
-        await new Promise((resolve) => {
-          signal.addEventListener('abort', resolve)
-        })
-        return events.map(() => ({ kind: 'interrupted' }))
-      },
-      close: async () => {},
-    }
-    const dispatcher = new BatchDispatcher({ session, clock, batchSize: 10 })
-    const given = [1, 2, 3].map(
-      (n) => ({ ...delivery(n), event: event({ eventId: `e${n}`, orderingKey: `k${n}` }) }) as never,
-    )
-    const outcomes = given.map((each) => dispatcher.dispatch(each))
-    await until(() => batches.length === 1)
-    expect(dispatcher.interrupt(new Error('lost'), { which: (each) => each === given[1] })).toBe(1)
-    expect(kinds(await Promise.all(outcomes))).toEqual(['handled', 'interrupted', 'handled'])
-    expect(batches).toEqual([
-      ['e1', 'e2', 'e3'],
-      ['e1', 'e3'],
-    ])
-  })
-
-  test('gives back what is handed over behind an event of its key that was not sent, before that is known', async () => {
-    const sent: string[] = []
-    const session: TransportSession = {
-      send: async (events) => {
-        sent.push(...events.map(({ eventId }) => eventId))
-        return events.map(({ eventId }) =>
-          eventId === 'e2'
-            ? { kind: 'failed', failure: { code: 'C', message: 'm' }, retry: { kind: 'by-policy' } }
-            : { kind: 'handled' },
-        )
-      },
-      close: async () => {},
-    }
-    const dispatcher = new BatchDispatcher({ session, clock, batchSize: 2 })
-    const other = { ...delivery(1), event: event({ eventId: 'e1', orderingKey: 'other' }) }
-    // Whoever is told of the first outcome hands over the next one at once, before it knows of the second.
-    const chained = dispatcher.dispatch(other as never).then(() => dispatcher.dispatch(delivery(4) as never))
-    const outcomes = [2, 3].map((n) => dispatcher.dispatch(delivery(n) as never))
-    expect(kinds(await Promise.all([...outcomes, chained]))).toEqual(['failed', 'interrupted', 'interrupted'])
-    expect(sent).toEqual(['e1', 'e2'])
-    await new Promise((resolve) => setImmediate(resolve))
-    expect(await dispatcher.dispatch(delivery(5) as never)).toEqual({ kind: 'handled' })
-  })
-
-  test('a transport that throws fails the attempts of its batch', async () => {
-    const session: TransportSession = {
-      send: () => Promise.reject(new Error('a bug')),
-      close: async () => {},
-    }
-    const dispatcher = new BatchDispatcher({ session, clock, batchSize: 10 })
-    expect(await dispatcher.dispatch(delivery(1) as never)).toMatchObject({
-      kind: 'failed',
-      failure: { code: 'TRANSPORT_ERROR', message: expect.stringContaining('a bug') },
-    })
-  })
-})
-
-async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await new Promise((resolve) => setImmediate(resolve))
-}

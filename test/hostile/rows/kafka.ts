@@ -4,6 +4,7 @@ import {
   createKafkaEventBus,
   deadLetterTopic,
   kafka,
+  relayProducer,
   sequenceChecker,
 } from '../../../src/kafka/index.ts'
 import { FakeBroker } from '../../kafka/support.ts'
@@ -18,6 +19,9 @@ const kafkaOf = (does: string, says: string, options: unknown): Refusal =>
 /** Good options with one that is not. */
 const kafkaWith = (does: string, says: string, option: object): Refusal =>
   kafkaOf(`{ producer, ${does} }`, says, { producer, ...option })
+
+const relayProducerWith = (does: string, says: string, options: unknown): Refusal =>
+  invalid(`relayProducer(${does})`, says, () => relayProducer(wrong(options)))
 
 const relayWith = (does: string, says: string, options: unknown): Refusal =>
   invalid(`relay('r', ${does})`, says, () => relay('r', wrong(options)))
@@ -64,6 +68,32 @@ export const kafkas: Group = {
       format: { cloudEvents: 'binary' },
     }),
     kafkaWith('timeoutMs: 0', 'timeoutMs must be a whole number from 1', { timeoutMs: 0 }),
+    relayProducerWith('', 'the options must be an object, but is undefined', undefined),
+    relayProducerWith('{ brokers: [] }', "brokers must be a list of at least one 'host:port'", {
+      brokers: [],
+    }),
+    relayProducerWith("{ brokers: ['kafka-1'] }", 'but has "kafka-1"', { brokers: ['kafka-1'] }),
+    relayProducerWith("{ brokers, ssl: 'yes' }", 'ssl must be true, false or an object, but is "yes"', {
+      brokers: ['kafka-1:9092'],
+      ssl: 'yes',
+    }),
+    relayProducerWith(
+      "{ brokers, sasl: { mechanism: 'aws', … } }",
+      "mechanism of sasl must be one of 'plain', 'scram-sha-256', 'scram-sha-512'",
+      { brokers: ['kafka-1:9092'], sasl: { mechanism: 'aws', username: 'u', password: 'p' } },
+    ),
+    relayProducerWith('{ brokers, sasl: { …, password: 1 } }', 'password of sasl must be text', {
+      brokers: ['kafka-1:9092'],
+      sasl: { mechanism: 'plain', username: 'u', password: 1 },
+    }),
+    relayProducerWith('{ brokers, timeoutMs: 5 }', 'there is no option "timeoutMs"', {
+      brokers: ['kafka-1:9092'],
+      timeoutMs: 5,
+    }),
+    relayProducerWith('{ brokers, connectionTimeout: 0 }', 'connectionTimeout must be a whole number', {
+      brokers: ['kafka-1:9092'],
+      connectionTimeout: 0,
+    }),
     relayWith('{}', 'via must be a transport, such as kafka({ producer }), but is undefined', {}),
     relayWith('{ via, on: {} }', 'there is no option "on"; it is for handlers, which a relay has none of', {
       via,

@@ -11,6 +11,8 @@ import { type Properties, propertiesText, sharedSettings } from './settings.ts'
 export interface KafkaServer extends ServerControl {
   /** For clients: `127.0.0.1:<port>`. */
   readonly bootstrap: string
+  /** For clients that say who they are, where there is a user. */
+  readonly saslBootstrap: string
 }
 
 /** What may be chosen about a broker. */
@@ -25,6 +27,11 @@ export interface KafkaOptions {
    * @default 'small'
    */
   readonly jvm?: Jvm
+  /**
+   * Somebody who may come in by a second port, `saslBootstrap`, with this password.
+   * @default nobody
+   */
+  readonly user?: { readonly name: string; readonly password: string }
 }
 
 /** Starts a broker in about five seconds, once the jars are fetched. Topics come into being when they are written to. */
@@ -33,6 +40,7 @@ export async function startKafka(options: KafkaOptions = {}): Promise<KafkaServe
   const server = await JavaServer.create('Kafka')
   const port = options.port ?? (await freePort())
   const bootstrap = `127.0.0.1:${port}`
+  const saslBootstrap = `127.0.0.1:${await freePort()}`
   const file = join(server.directory, 'server.properties')
   const java = (main: string, args: readonly string[]): JavaProgram => ({
     classpath: join(libs, '*'),
@@ -43,15 +51,21 @@ export async function startKafka(options: KafkaOptions = {}): Promise<KafkaServe
   })
   const start = (): Promise<void> => server.start(java('kafka.Kafka', [file]), () => answers(bootstrap))
   try {
-    await writeFile(file, propertiesText(await brokerSettings(server.directory, port)))
+    const settings = await brokerSettings(server.directory, port)
+    await writeFile(
+      file,
+      propertiesText({ ...settings, ...saslSettings(settings, saslBootstrap, options.user) }),
+    )
     const cluster = clusterId(randomBytes(16))
-    await server.run(java('kafka.tools.StorageTool', ['format', '-t', cluster, '-c', file]))
+    await server.run(
+      java('kafka.tools.StorageTool', ['format', '-t', cluster, '-c', file, ...scramArguments(options.user)]),
+    )
     await start()
   } catch (error) {
     await server.remove('SIGKILL')
     throw error
   }
-  return Object.assign(server.control(start), { bootstrap })
+  return Object.assign(server.control(start), { bootstrap, saslBootstrap })
 }
 
 /** A name for the cluster. It must not begin with a dash, or the program that formats the storage takes it for an option. */
@@ -68,6 +82,31 @@ async function brokerSettings(directory: string, port: number): Promise<Properti
     'controller.quorum.voters': `1@${controller}`,
     'log.dirs': join(directory, 'data'),
   }
+}
+
+function saslSettings(
+  { listeners, 'listener.security.protocol.map': protocols }: Properties,
+  address: string,
+  user: KafkaOptions['user'],
+): Properties {
+  if (user === undefined) return {}
+  const jaas = 'org.apache.kafka.common.security'
+  return {
+    listeners: `${listeners},SASL://${address}`,
+    'listener.security.protocol.map': `${protocols},SASL:SASL_PLAINTEXT`,
+    'listener.name.sasl.sasl.enabled.mechanisms': 'PLAIN,SCRAM-SHA-256,SCRAM-SHA-512',
+    'listener.name.sasl.plain.sasl.jaas.config': `${jaas}.plain.PlainLoginModule required user_${user.name}="${user.password}";`,
+    'listener.name.sasl.scram-sha-256.sasl.jaas.config': `${jaas}.scram.ScramLoginModule required;`,
+    'listener.name.sasl.scram-sha-512.sasl.jaas.config': `${jaas}.scram.ScramLoginModule required;`,
+  }
+}
+
+function scramArguments(user: KafkaOptions['user']): readonly string[] {
+  if (user === undefined) return []
+  return ['SCRAM-SHA-256', 'SCRAM-SHA-512'].flatMap((mechanism) => [
+    '--add-scram',
+    `${mechanism}=[name=${user.name},password=${user.password}]`,
+  ])
 }
 
 /** The broker opens its port to clients when the controller has let it in, so an answer means that it can be used. */
