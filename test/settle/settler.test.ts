@@ -24,6 +24,9 @@ function setup({ batchSize = 100 } = {}) {
   const refused: { readonly position: string; readonly error: unknown }[] = []
   const givenUp: number[] = []
   const outages: unknown[] = []
+  const [waiting, outrun]: [number[], number[]] = [[], []]
+  const keys = new Map<number, string>()
+  const doubtful = new Set<number>()
   const settler = new Settler<Settled>({
     settle: (batch) => {
       const answer = deferred<SettleReport>()
@@ -34,16 +37,45 @@ function setup({ batchSize = 100 } = {}) {
     random: noJitter,
     batchSize,
     together: (items) => items.length,
+    turnOf: ({ delivery: { position } }) => keys.get(Number(position)) ?? null,
+    inDoubt: (items) => items.filter(({ delivery }) => doubtful.has(Number(delivery.position))),
     giveUp: giveUp.signal,
-    onSettled: (batch, _, again) => void written.push({ positions: positionsOf(batch), again }),
+    onSettled: (batch, { lost }, again) => {
+      written.push({ positions: positionsOf(batch), again })
+      return batch.filter(({ delivery }) => lost.some(({ position }) => position === delivery.position))
+    },
     onRefused: ({ delivery: { position } }, error) => void refused.push({ position, error }),
+    onWaiting: ({ delivery: { position } }) => void waiting.push(Number(position)),
+    onOutrun: (behind) => {
+      outrun.push(...positionsOf(behind))
+      return []
+    },
     onGivenUp: (batch) => void givenUp.push(...positionsOf(batch)),
     onOutage: (error) => void outages.push(error),
   })
   const add = (...positions: number[]): void => {
     for (const position of positions) settler.add(settled(position))
   }
-  return { clock, giveUp, writes, written, refused, givenUp, outages, settler, add }
+  /** Results of one ordering key. */
+  const addOf = (key: string, ...positions: number[]): void => {
+    for (const position of positions) keys.set(position, key)
+    add(...positions)
+  }
+  return {
+    clock,
+    giveUp,
+    writes,
+    written,
+    refused,
+    waiting,
+    outrun,
+    givenUp,
+    outages,
+    settler,
+    add,
+    addOf,
+    doubtful,
+  }
 }
 
 describe('a settler', () => {
@@ -240,5 +272,74 @@ describe('a settler', () => {
     }
     await flushed
     expect(written.flatMap(({ positions }) => positions)).toEqual([1, 2, 3])
+  })
+})
+
+describe('results of an ordering key', () => {
+  /** Answers the last write: these are locked, those are lost, the rest is written. */
+  async function answer(
+    { writes }: Pick<ReturnType<typeof setup>, 'writes'>,
+    { locked = [], lost = [] }: { readonly locked?: readonly number[]; readonly lost?: readonly number[] },
+  ): Promise<void> {
+    await turn()
+    const { batch = [], answer: last } = writes.at(-1) ?? {}
+    const among = (positions: readonly number[]): readonly Settled[] =>
+      batch.filter(({ delivery }) => positions.includes(Number(delivery.position)))
+    last?.resolve({ ...WRITTEN, busy: among(locked), lost: among(lost).map(({ delivery }) => delivery) })
+    await turn()
+  }
+
+  /** Of key a the first of three is locked and the second was written with it; the third comes later, as does one of b. */
+  async function locked() {
+    const s = setup()
+    s.addOf('a', 1, 2)
+    s.settler.hurry()
+    await answer(s, { locked: [1, 2] })
+    s.addOf('a', 3)
+    s.addOf('b', 4)
+    s.settler.hurry()
+    await answer(s, {})
+    expect(s.written.flatMap(({ positions }) => positions)).toEqual([4])
+    expect(s.waiting).toEqual([1, 2, 3])
+    await s.clock.advance(10)
+    expect(s.writes.at(-1)?.positions).toEqual([1])
+    return s
+  }
+
+  test('are written after one that was locked, in order, and those of other keys meanwhile', async () => {
+    const s = await locked()
+    await answer(s, {})
+    await answer(s, {})
+    expect(s.written.flatMap(({ positions }) => positions)).toEqual([4, 1, 2, 3])
+  })
+
+  test('are not written when the one before them is lost', async () => {
+    const s = await locked()
+    s.addOf('a', 5)
+    await answer(s, { lost: [1] })
+    await s.settler.flush()
+    expect(s.outrun).toEqual([2, 3, 5])
+    expect(s.written.flatMap(({ positions }) => positions)).toEqual([4, 1])
+  })
+
+  test('are given up with the one before them, and so are later ones', async () => {
+    const s = await locked()
+    s.giveUp.abort()
+    await answer(s, { locked: [1] })
+    s.addOf('a', 5)
+    await s.settler.finish()
+    expect(s.givenUp).toEqual([1, 2, 3, 5])
+    expect(s.written.flatMap(({ positions }) => positions)).toEqual([4])
+  })
+
+  test('wait for one whose lease may have ended until it is known to be written', async () => {
+    const s = setup()
+    s.doubtful.add(1)
+    s.addOf('a', 1, 2)
+    s.settler.hurry()
+    await turn()
+    expect(s.writes.at(-1)?.positions).toEqual([1])
+    await answer(s, {})
+    expect(s.writes.at(-1)?.positions).toEqual([2])
   })
 })
