@@ -168,6 +168,16 @@ interface KindParts<Delivery extends ClaimedDelivery> {
   idle(): Promise<void>
 }
 
+/** Committed with its handler's transaction, a delivery must not be DONE before what was done before it. */
+async function untilItsTurn<Delivery extends ClaimedDelivery>(
+  delivery: Delivery,
+  kind: Pick<KindParts<Delivery>, 'hasUnsettledBefore' | 'mayBeDone'>,
+  settler: { flush(): Promise<void> },
+): Promise<void> {
+  if (kind.hasUnsettledBefore(delivery)) await settler.flush()
+  if (!kind.mayBeDone(delivery)) throw new OutOfTurnError(delivery.event)
+}
+
 function compose<Delivery extends ClaimedDelivery>(
   env: WorkerEnvironment,
   resolved: ResolvedSubscription,
@@ -176,13 +186,11 @@ function compose<Delivery extends ClaimedDelivery>(
   const { definition, retry } = resolved
   const { clock, random, observer, limits, store } = env
   const settler = new Settler<Ended<Delivery>>({
+    ...kind,
     settle: (batch) => store.settle(batch),
     clock,
     random,
     batchSize: resolved.batchSize,
-    together: (results) => kind.together(results),
-    turnOf: (result) => kind.turnOf(result),
-    inDoubt: (results) => kind.inDoubt(results),
     giveUp: env.giveUp,
     onSettled: (batch, report, again): readonly Ended<Delivery>[] => runner.settled(batch, report, again),
     onRefused: (item, error) => runner.unwritten(item, error),
@@ -195,9 +203,7 @@ function compose<Delivery extends ClaimedDelivery>(
   const handlers =
     session === null
       ? dispatcherOf<Delivery>(env, resolved, async (delivery, tx) => {
-          // Committed with its handler's transaction, it must not be DONE before what was done before it.
-          if (kind.hasUnsettledBefore(delivery)) await settler.flush()
-          if (!kind.mayBeDone(delivery)) throw new OutOfTurnError(delivery.event)
+          await untilItsTurn(delivery, kind, settler)
           await env.services.complete(delivery, tx)
         })
       : new BatchDispatcher<Delivery>({ session, clock, batchSize: resolved.batchSize })

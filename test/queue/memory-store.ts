@@ -189,10 +189,7 @@ export class MemoryStore implements WorkerStore {
           untilMs: this.tables.now + request.leaseMs,
           epoch: row.epoch + 1,
         })
-        const inHand = this.tables.rows.filter((one) => one.lane === lane && one.status === 'PROCESSING')
-        const locked = inHand.filter((one) => this.tables.isLocked(one))
-        for (const left of inHand) if (!locked.includes(left)) this.tables.returnLapsed(left)
-        if (locked.length === 0) taken.push({ lane, epoch: String(row.epoch) })
+        if (this.tables.returnFree(this.tables.inHand(lane))) taken.push({ lane, epoch: String(row.epoch) })
         else Object.assign(row, { owner: null, untilMs: this.tables.now })
       })
       this.tables.unparkStranded()
@@ -212,17 +209,12 @@ export class MemoryStore implements WorkerStore {
           BigInt(row.epoch) <= BigInt(tried)
         if (!isOwned) return []
         row.epoch = Number(tried) + 1
-        const unknown = this.tables.rows.filter(
-          (one) =>
-            one.lane === lane && one.status === 'PROCESSING' && !request.tokens.includes(String(one.token)),
-        )
-        const locked = unknown.filter((one) => this.tables.isLocked(one))
-        for (const left of unknown) {
-          if (locked.includes(left)) continue
-          this.tables.returnLapsed(left)
-          left.suspect = request.suspects
-        }
-        return [{ lane, epoch: String(row.epoch), isBlocked: locked.length > 0 }]
+        const unknown = this.tables
+          .inHand(lane)
+          .filter(({ token }) => !request.tokens.includes(String(token)))
+        const isBlocked = !this.tables.returnFree(unknown)
+        for (const left of unknown) if (left.status === 'PENDING') left.suspect = request.suspects
+        return [{ lane, epoch: String(row.epoch), isBlocked }]
       }),
     )
   }

@@ -84,6 +84,10 @@ export class MemoryTables {
     return this.rows.filter((row) => row.lane === lane && row.status === 'PENDING')
   }
 
+  inHand(lane: number): Row[] {
+    return this.rows.filter((row) => row.lane === lane && row.status === 'PROCESSING')
+  }
+
   owned({ lanes = [] }: { readonly lanes?: readonly HeldLane[] }): readonly HeldLane[] {
     return lanes.filter(({ lane, epoch }) => {
       const row = this.lanes[lane]
@@ -223,6 +227,13 @@ export class MemoryTables {
     const eventId = eventAt(Number(row.position), row.key).eventId
     dead.push({ deadLetterId: row.position, delivery: row, eventId, errorCode: settlement.failure.code })
     return true
+  }
+
+  /** Returns what a vanished holder left, as far as nobody has it locked. False if somebody has. */
+  returnFree(rows: readonly Row[]): boolean {
+    const free = rows.filter((row) => !this.isLocked(row))
+    for (const row of free) this.returnLapsed(row)
+    return free.length === rows.length
   }
 
   /** Returns what a vanished holder left. */
