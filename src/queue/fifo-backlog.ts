@@ -45,7 +45,7 @@ export class FifoBacklog<Delivery extends ClaimedDelivery = ClaimedDelivery> imp
     return []
   }
 
-  refused(): readonly GivenBack<Delivery>[] {
+  unwritten(): readonly GivenBack<Delivery>[] {
     return []
   }
 

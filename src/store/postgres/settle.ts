@@ -31,7 +31,11 @@ export async function settle(
   const report = await withClient(pool, async (client) => {
     const written: MutableReport = { lost: [], dead: [], committed: [], busy: [] }
     for (const group of done) {
-      const { settled, busy, leaseEnded } = await settleClaim(client, schema, group, { locked, leases })
+      const { settled, busy, leaseEnded } = await settleClaim(client, schema, group, {
+        locked,
+        leases,
+        busy: written.busy,
+      })
       if (settled !== null) add(written, group, { ...NOTHING_ELSE, settled, busy })
       const [{ delivery }] = group
       if (leases.settled(delivery.lease, settled?.size ?? group.length) && !leaseEnded) emptied.push(delivery)
@@ -59,11 +63,18 @@ interface MutableReport {
 /** What is DONE neither dies nor was committed by its handler. */
 const NOTHING_ELSE: Pick<FailedReport, 'committed' | 'dead'> = { committed: new Set(), dead: [] }
 
+interface SettleState {
+  readonly locked: WeakSet<ClaimedDelivery>
+  readonly leases: LeaseBook
+  /** What of earlier claims of the batch could not be written. */
+  readonly busy: readonly Settled[]
+}
+
 function settleClaim(
   client: PgClient,
   schema: QuotedSchema,
   group: NonEmpty<Settled>,
-  { locked, leases }: { readonly locked: WeakSet<ClaimedDelivery>; readonly leases: LeaseBook },
+  { locked, leases, busy }: SettleState,
 ): Promise<DoneReport> {
   const { subscriptionId, lease } = group[0].delivery
   return settleDone(client, schema, {
@@ -72,6 +83,9 @@ function settleClaim(
     positions: group.map(({ delivery }) => delivery.position),
     areLast: leases.areLast(lease, group.length),
     wasLocked: group.some(({ delivery }) => locked.has(delivery)),
+    unwritten: busy
+      .filter(({ delivery }) => delivery.subscriptionId === subscriptionId)
+      .map(({ delivery }) => delivery.position),
   })
 }
 
