@@ -44,14 +44,20 @@ export class TransactionTail {
   #sending: Promise<void> | null = null
   #isOpen = true
 
-  /** From now on everything that is sent on the client goes past this one. */
+  /** From now on everything that is sent on the client goes past this one, if the client is what it seems to be. */
   constructor(client: Transaction) {
     this.#client = client
     this.#own = Object.getOwnPropertyDescriptor(client, 'query')
     this.#query = client.query.bind(client) as (...given: unknown[]) => Promise<unknown>
     const query = (...given: unknown[]): unknown => this.#sendAfterHeld(given)
-    Object.defineProperty(client, 'query', { value: query, configurable: true, writable: true })
+    const isSet = Reflect.defineProperty(client, 'query', {
+      value: query,
+      configurable: true,
+      writable: true,
+    })
     tails.set(client, this)
+    // One that stands for another, as a Proxy does, may go on with a `query` of its own, which asks this one in turn.
+    if (!isSet || (client.query as unknown) !== query) this.close()
   }
 
   /** Whether a statement may be kept back. */

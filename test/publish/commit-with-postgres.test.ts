@@ -238,3 +238,22 @@ test('a client that pipelines by itself gets two statements', async () => {
   expect(await newEvents()).toBe(1)
   await pool.end()
 })
+
+test('a client that stands for another gets two statements', async () => {
+  const sent: unknown[] = []
+  const standIn = (client: pg.PoolClient): pg.PoolClient =>
+    new Proxy(client, {
+      get: (target, name) => {
+        if (name !== 'query') return Reflect.get(target, name, target)
+        return (...given: [string]) => {
+          sent.push(given[0])
+          return target.query(...given)
+        }
+      },
+    })
+  const pool = { connect: async () => standIn(await db.pool.connect()) }
+  const outbox = outboxOn(db.pool)
+  await outbox.inTransaction(pool, (tx) => outbox.publish(tx, 'OrderPlaced', ORDER))
+  expect(sent).toEqual(['BEGIN', expect.stringMatching(/^call /), 'COMMIT'])
+  expect(await newEvents()).toBe(1)
+})
