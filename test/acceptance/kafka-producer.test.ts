@@ -1,6 +1,17 @@
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { type AddressInfo, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { Partitioners } from 'kafkajs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type KafkaMessage, type KafkaProducer, relayProducer } from '../../src/kafka/index.ts'
+import {
+  type KafkaMessage,
+  type KafkaProducer,
+  type RelayProducerOptions,
+  relayProducer,
+} from '../../src/kafka/index.ts'
+import { type Certificate, makeCertificate } from '../support/kafka/certificate.ts'
 import { kafkaAvailable } from '../support/kafka/jars.ts'
 import { bePatient } from '../support/patience.ts'
 import { TestKafka } from './kafka-support.ts'
@@ -40,11 +51,17 @@ const USER = { name: 'shop', password: 'open-sesame' }
 describe.skipIf(!kafkaAvailable())("the relay's own producer and a real Kafka", () => {
   let broker: TestKafka
 
+  let directory: string
+  let certificate: Certificate
+
   beforeAll(async () => {
-    broker = await TestKafka.start({ user: USER })
+    directory = await mkdtemp(join(tmpdir(), 'commitpost-certificate-'))
+    certificate = await makeCertificate(directory)
+    broker = await TestKafka.start({ user: USER, certificate })
   })
   afterAll(async () => {
     await broker[Symbol.asyncDispose]()
+    await rm(directory, { recursive: true })
   })
 
   async function send(producer: KafkaProducer, topic: string): Promise<void> {
@@ -126,6 +143,34 @@ describe.skipIf(!kafkaAvailable())("the relay's own producer and a real Kafka", 
       expect((await broker.read(topic)).map(({ value }) => value)).toEqual([mechanism])
     },
   )
+
+  test('speaks TLS, and only with a broker whose certificate it can believe', async () => {
+    await broker.createTopics(['tls'])
+    const by = (ssl: RelayProducerOptions['ssl']): KafkaProducer =>
+      relayProducer({ brokers: [broker.server.tlsBootstrap], ...(ssl !== undefined && { ssl }) })
+    await expect(by(true).connect()).rejects.toThrow(/cannot be reached: self-signed certificate/)
+    const producer = by({ ca: certificate.pem })
+    await producer.connect()
+    await producer.sendBatch({
+      topicMessages: [{ topic: 'tls', messages: [{ key: 'k', value: 'secret', headers: {} }] }],
+    })
+    await producer.disconnect()
+    expect((await broker.read('tls')).map(({ value }) => value)).toEqual(['secret'])
+  })
+
+  test('says that nobody answers, where something else does or nothing at all', async () => {
+    const silent = createServer(() => undefined).listen(0, '127.0.0.1')
+    await once(silent, 'listening')
+    const { port } = silent.address() as AddressInfo
+    const connecting = relayProducer({
+      brokers: [`127.0.0.1:${port}`],
+      ssl: true,
+      connectionTimeout: 200,
+    }).connect()
+    await expect(connecting).rejects.toThrow(/no answer within 200 ms/)
+    silent.close()
+    await expect(relayProducer({ brokers: [`127.0.0.1:${port}`] }).connect()).rejects.toThrow(/ECONNREFUSED/)
+  })
 
   test('a key goes where the default partitioner of kafkajs puts it, whatever it is', async () => {
     await broker.createTopics(['spread'], {}, 7)

@@ -42,13 +42,15 @@ export class BrokerConnection {
     const { host, port } = address
     const { ssl, connectWithinMs, clientId } = options
     return new Promise((resolve, reject) => {
-      const fail = (why: string): void => {
+      const fail = ({ message }: { readonly message: string }): void => {
         socket.destroy()
-        reject(new WireConnectionError(`The broker at ${host}:${port} cannot be reached: ${why}`))
+        reject(new WireConnectionError(`The broker at ${host}:${port} cannot be reached: ${message}`))
       }
+      const isLate = (): void => fail({ message: `no answer within ${connectWithinMs} ms` })
       const ready = (): void => {
         socket.setTimeout(0)
-        socket.removeAllListeners()
+        socket.off('timeout', isLate)
+        socket.off('error', fail)
         resolve(new BrokerConnection(socket, clientId))
       }
       const servername = net.isIP(host) === 0 ? { servername: host } : {}
@@ -57,8 +59,9 @@ export class BrokerConnection {
           ? net.connect({ host, port, noDelay: true }, ready)
           : tls.connect({ host, port, ...servername, ...ssl }, ready)
       if (ssl !== null) socket.setNoDelay(true)
-      socket.once('error', ({ message }) => fail(message))
-      socket.setTimeout(connectWithinMs, () => fail('no answer'))
+      socket.once('error', fail)
+      socket.setTimeout(connectWithinMs)
+      socket.once('timeout', isLate)
     })
   }
 

@@ -3,6 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Kafka, logLevel } from 'kafkajs'
 import { freePort } from '../../../src/testing/postgres/server.ts'
+import type { Certificate } from './certificate.ts'
 import { ensureJars } from './jars.ts'
 import { type JavaProgram, JavaServer, type Jvm, type ServerControl } from './java-server.ts'
 import { type Properties, propertiesText, sharedSettings } from './settings.ts'
@@ -13,6 +14,8 @@ export interface KafkaServer extends ServerControl {
   readonly bootstrap: string
   /** For clients that say who they are, where there is a user. */
   readonly saslBootstrap: string
+  /** For clients of TLS, where there is a certificate. */
+  readonly tlsBootstrap: string
 }
 
 /** What may be chosen about a broker. */
@@ -32,6 +35,11 @@ export interface KafkaOptions {
    * @default nobody
    */
   readonly user?: { readonly name: string; readonly password: string }
+  /**
+   * By what a third port, `tlsBootstrap`, shows who it is.
+   * @default there is none
+   */
+  readonly certificate?: Certificate
 }
 
 /** Starts a broker in about five seconds, once the jars are fetched. Topics come into being when they are written to. */
@@ -41,6 +49,7 @@ export async function startKafka(options: KafkaOptions = {}): Promise<KafkaServe
   const port = options.port ?? (await freePort())
   const bootstrap = `127.0.0.1:${port}`
   const saslBootstrap = `127.0.0.1:${await freePort()}`
+  const tlsBootstrap = `127.0.0.1:${await freePort()}`
   const file = join(server.directory, 'server.properties')
   const java = (main: string, args: readonly string[]): JavaProgram => ({
     classpath: join(libs, '*'),
@@ -52,10 +61,9 @@ export async function startKafka(options: KafkaOptions = {}): Promise<KafkaServe
   const start = (): Promise<void> => server.start(java('kafka.Kafka', [file]), () => answers(bootstrap))
   try {
     const settings = await brokerSettings(server.directory, port)
-    await writeFile(
-      file,
-      propertiesText({ ...settings, ...saslSettings(settings, saslBootstrap, options.user) }),
-    )
+    const withSasl = { ...settings, ...saslSettings(settings, saslBootstrap, options.user) }
+    const withTls = { ...withSasl, ...tlsSettings(withSasl, tlsBootstrap, options.certificate) }
+    await writeFile(file, propertiesText(withTls))
     const cluster = clusterId(randomBytes(16))
     await server.run(
       java('kafka.tools.StorageTool', ['format', '-t', cluster, '-c', file, ...scramArguments(options.user)]),
@@ -65,7 +73,7 @@ export async function startKafka(options: KafkaOptions = {}): Promise<KafkaServe
     await server.remove('SIGKILL')
     throw error
   }
-  return Object.assign(server.control(start), { bootstrap, saslBootstrap })
+  return Object.assign(server.control(start), { bootstrap, saslBootstrap, tlsBootstrap })
 }
 
 /** A name for the cluster. It must not begin with a dash, or the program that formats the storage takes it for an option. */
@@ -98,6 +106,21 @@ function saslSettings(
     'listener.name.sasl.plain.sasl.jaas.config': `${jaas}.plain.PlainLoginModule required user_${user.name}="${user.password}";`,
     'listener.name.sasl.scram-sha-256.sasl.jaas.config': `${jaas}.scram.ScramLoginModule required;`,
     'listener.name.sasl.scram-sha-512.sasl.jaas.config': `${jaas}.scram.ScramLoginModule required;`,
+  }
+}
+
+function tlsSettings(
+  { listeners, 'listener.security.protocol.map': protocols }: Properties,
+  address: string,
+  certificate: KafkaOptions['certificate'],
+): Properties {
+  if (certificate === undefined) return {}
+  return {
+    listeners: `${listeners},TLS://${address}`,
+    'listener.security.protocol.map': `${protocols},TLS:SSL`,
+    'listener.name.tls.ssl.keystore.type': 'PKCS12',
+    'listener.name.tls.ssl.keystore.location': certificate.keystore,
+    'listener.name.tls.ssl.keystore.password': certificate.password,
   }
 }
 
