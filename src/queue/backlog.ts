@@ -32,11 +32,10 @@ export interface Backlog<Delivery extends ClaimedDelivery> {
    */
   ended(held: Held<Delivery>, settlement: Settlement, completed: boolean): readonly GivenBack<Delivery>[]
   /**
-   * Takes note that a result cannot be written for now, because the database refuses it or somebody has its row locked:
-   * there it is in hand until its lease lapses. Returns what may not run because of it. How it ends is told by `settled`,
-   * or by a claim that brings it again.
+   * Takes note that the database refuses what was to be written: there it is in hand until its lease lapses. Returns what
+   * may not run because of it. How it ends is told by `settled`, or by a claim that brings it again.
    */
-  unwritten(held: Held<Delivery>, settlement: Settlement): readonly GivenBack<Delivery>[]
+  refused(held: Held<Delivery>, settlement: Settlement): readonly GivenBack<Delivery>[]
   /** Takes note of what came of settling: what is written now, or that it was lost. */
   settled(held: Held<Delivery>, settlement: Settlement, lost: boolean): readonly GivenBack<Delivery>[]
   /**

@@ -45,7 +45,7 @@ export class FifoBacklog<Delivery extends ClaimedDelivery = ClaimedDelivery> imp
     return []
   }
 
-  unwritten(): readonly GivenBack<Delivery>[] {
+  refused(): readonly GivenBack<Delivery>[] {
     return []
   }
 

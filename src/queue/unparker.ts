@@ -49,13 +49,13 @@ export class Unparker {
     this.#start()
   }
 
-  #ended({ delivery: { wasHeld, lane, key }, held, settlement }: Ended<LaneDelivery>): void {
+  #ended({ delivery: { wasHeld, lane, key }, settlement }: Ended<LaneDelivery>): void {
     if (!letsKeyGoOn(settlement, this.#parts.onDead)) {
       this.#portions.delete(key)
       this.#waiting.delete(key)
       return
     }
-    if (!wasHeld && !held.stoppedKey) return
+    if (!wasHeld) return
     const last = this.#portions.get(key)
     // What is in hand is of the last portion, and the rest of it asks for more. Before the first it may be anything.
     if (last !== undefined && this.#parts.countInHand(key) > last / 2) return

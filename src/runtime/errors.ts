@@ -50,18 +50,6 @@ export class LeaseLostError extends CommitpostError {
   }
 }
 
-/** An event may not be completed yet, because what was done before it on its key is not written down. */
-export class OutOfTurnError extends CommitpostError {
-  constructor({ eventId }: { readonly eventId: string }) {
-    super(
-      'RETRY_LATER',
-      `Event ${eventId} cannot be completed before an earlier event of its ordering key, whose result is not written yet: ` +
-        'somebody has its row in outbox_delivery locked, or a trigger refuses it. Roll the transaction back. The event is ' +
-        'delivered again after that one, and this attempt does not count.',
-    )
-  }
-}
-
 /** The worker stops and will not wait any longer: the delivery goes back, its attempt unspent. */
 export class WorkerStoppingError extends CommitpostError {
   constructor(options?: ErrorOptions) {

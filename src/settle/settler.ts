@@ -6,7 +6,6 @@ import { textProperty } from '../runtime/property.ts'
 import type { Random } from '../runtime/random.ts'
 import { isAboutARow } from '../runtime/sql-state.ts'
 import type { SettleReport } from '../store/queue-store.ts'
-import { KeyTurns } from './key-turns.ts'
 
 /** What a settler is made of. */
 export interface SettlerParts<Item extends Settled> {
@@ -17,26 +16,15 @@ export interface SettlerParts<Item extends Settled> {
   readonly batchSize: number
   /** How many of the first of these, one at least, may be written in one batch. */
   together(items: readonly Item[]): number
-  /**
-   * The ordering key of which results are written in turn: behind one that is locked or refused nothing of it is written.
-   * Null for a result that no later one may follow before it is written, or where there is no order.
-   */
-  turnOf(item: Item): string | null
-  /** Those whose leases may have ended: behind one that turns out to be lost nothing of its key may be written either. */
-  inDoubt(items: readonly Item[]): readonly Item[]
   /** Aborts when it is no longer worth trying: the worker has to end. */
   readonly giveUp: AbortSignal
   /**
    * Told of each batch that is written. `again` is true when an earlier try failed: it may have been written after
-   * all, and then what the report calls lost is not lost but done. Returns those that are lost.
+   * all, and then what the report calls lost is not lost but done.
    */
-  onSettled(batch: readonly Item[], report: SettleReport, again: boolean): readonly Item[]
+  onSettled(batch: readonly Item[], report: SettleReport, again: boolean): void
   /** Told, once, of a result that the database refuses. It is offered again until it is taken or not ours any more. */
   onRefused(item: Item, error: CommitpostError): void
-  /** Told of a result that has to wait, because somebody has its row locked or an earlier one of its key waits. */
-  onWaiting(item: Item): void
-  /** Told of results that waited for one of their key which is lost, and so comes again. Returns what to write for them. */
-  onOutrun(behind: readonly Item[], lost: Item): readonly Item[]
   /** Told of what could not be written: its leases lapse, and it will be run again. */
   onGivenUp(batch: readonly Item[], error: unknown): void
   /** Told once per outage, while the tries go on. */
@@ -56,13 +44,11 @@ const MOST_BATCHES_AT_ONCE = 2
 /**
  * Writes results down in batches, one after the other and in the order they came. A batch that fails for want of a
  * connection is offered again until it is written: the handlers have done their work and must not run again for it.
- * What is locked by a transaction that has not ended, or refused, is offered again too, later and apart from the others,
- * and what was done after it on its key is written after it.
+ * What is locked by a transaction that has not ended, or refused, is offered again too, later and apart from the others.
  */
 export class Settler<Item extends Settled> {
   readonly #parts: SettlerParts<Item>
   readonly #outage: Outage
-  readonly #turns: KeyTurns<Item>
   #collected: Item[] = []
   #running: Promise<void> | null = null
   #urgent = false
@@ -73,13 +59,10 @@ export class Settler<Item extends Settled> {
   #waiting: Promise<void> | null = null
   #again: Item[] = []
   readonly #refused = new WeakSet<Item>()
-  /** Why results of which keys were given up: from then on all of them are. */
-  readonly #givenUp = new Map<string, unknown>()
   #finishing = false
 
   constructor(parts: SettlerParts<Item>) {
     this.#parts = parts
-    this.#turns = new KeyTurns((item) => parts.turnOf(item))
     this.#outage = new Outage({ random: parts.random, onBegin: (error) => parts.onOutage(error) })
   }
 
@@ -143,7 +126,7 @@ export class Settler<Item extends Settled> {
   }
 
   async #writeAgain(): Promise<void> {
-    await this.#write(this.#again.splice(0, this.#parts.together(this.#again)), false)
+    await this.#write(this.#again.splice(0), false)
     if (this.#waiting === null) this.#pauseMs = FIRST_PAUSE_MS
   }
 
@@ -155,9 +138,7 @@ export class Settler<Item extends Settled> {
     this.#lingering = null
   }
 
-  async #write(offered: readonly Item[], again: boolean): Promise<void> {
-    const batch = this.#inTurn(offered)
-    if (batch.length === 0) return
+  async #write(batch: readonly Item[], again: boolean): Promise<void> {
     let isRetry = again
     for (;;) {
       try {
@@ -166,73 +147,29 @@ export class Settler<Item extends Settled> {
         return this.#written(batch, report, isRetry)
       } catch (error) {
         if (isAboutARow(error)) return this.#writeApart(batch, error)
-        if (this.#parts.giveUp.aborted) return this.#giveUp(batch, error)
+        if (this.#parts.giveUp.aborted) return this.#parts.onGivenUp(batch, error)
         isRetry = true
         await this.#parts.clock.sleep(this.#outage.failed(error), this.#parts.giveUp)
       }
     }
   }
 
-  /** Those that need not wait for an earlier one of their key. */
-  #inTurn(offered: readonly Item[]): readonly Item[] {
-    const good = this.#givenUp.size === 0 ? offered : offered.filter((item) => !this.#isGivenUp(item))
-    const inDoubt = this.#parts.inDoubt(good)
-    if (inDoubt.length === 0 && !this.#turns.any) return good
-    const [free, waiting] = this.#turns.divide(good, inDoubt)
-    for (const item of waiting) this.#parts.onWaiting(item)
-    return free
-  }
-
   #written(batch: readonly Item[], report: SettleReport, again: boolean): void {
-    if (report.busy.length === 0) return this.#told(batch, report, again)
+    if (report.busy.length === 0) return this.#parts.onSettled(batch, report, again)
     const busy = new Set<Settled>(report.busy)
     const locked = batch.filter((item) => busy.has(item))
-    const others = batch.filter((item) => !busy.has(item))
-    this.#told(others, report, again)
-    if (this.#parts.giveUp.aborted) return this.#giveUp(locked, lockedError(locked))
-    this.#postpone(locked)
-    for (const item of locked) this.#parts.onWaiting(item)
-  }
-
-  #told(batch: readonly Item[], report: SettleReport, again: boolean): void {
-    const lost = this.#parts.onSettled(batch, report, again)
-    if (lost.length === 0 && !this.#turns.any) return
-    for (const item of batch) {
-      const behind = this.#turns.ended(item)
-      this.#again.push(...(lost.includes(item) ? this.#afterLost(item, behind) : behind))
-    }
-  }
-
-  /** What is to be written of its key now that it comes again. */
-  #afterLost(lost: Item, behind: readonly Item[]): readonly Item[] {
-    const key = this.#parts.turnOf(lost)
-    if (key === null) return behind
-    const isOfKey = (item: Item): boolean => this.#parts.turnOf(item) === key
-    const collected = this.#collected.filter(isOfKey)
-    if (collected.length > 0) this.#collected = this.#collected.filter((item) => !isOfKey(item))
-    return this.#parts.onOutrun([...behind, ...collected], lost)
+    if (this.#parts.giveUp.aborted) this.#parts.onGivenUp(locked, lockedError(locked))
+    else this.#postpone(locked)
+    this.#parts.onSettled(
+      batch.filter((item) => !busy.has(item)),
+      report,
+      again,
+    )
   }
 
   #postpone(items: readonly Item[]): void {
-    this.#postponed.push(...this.#turns.unwritten(items))
+    this.#postponed.push(...items)
     this.#waiting ??= this.#offerAgain()
-  }
-
-  /** What comes later of their keys is given up too: it must not be written where they are not. */
-  #giveUp(items: readonly Item[], error: unknown): void {
-    const all = [...items, ...items.flatMap((item) => this.#turns.ended(item))]
-    for (const item of all) {
-      const key = this.#parts.turnOf(item)
-      if (key !== null) this.#givenUp.set(key, error)
-    }
-    this.#parts.onGivenUp(all, error)
-  }
-
-  #isGivenUp(item: Item): boolean {
-    const key = this.#parts.turnOf(item)
-    if (key === null || !this.#givenUp.has(key)) return false
-    this.#parts.onGivenUp([item], this.#givenUp.get(key))
-    return true
   }
 
   async #offerAgain(): Promise<void> {
@@ -256,7 +193,7 @@ export class Settler<Item extends Settled> {
   /** Whoever had it refused, such as a trigger, may be put right; and only the next try tells whose it is by then. */
   #refuse(item: Item, error: unknown): void {
     const refusal = refusedError(item, error)
-    if (this.#finishing || this.#parts.giveUp.aborted) return this.#giveUp([item], refusal)
+    if (this.#finishing || this.#parts.giveUp.aborted) return this.#parts.onGivenUp([item], refusal)
     if (!this.#refused.has(item)) this.#parts.onRefused(item, refusal)
     this.#refused.add(item)
     this.#postpone([item])

@@ -65,10 +65,7 @@ export interface SettleReport {
   readonly dead: readonly NewDeadLetter[]
   /** Nothing was written for these either: their handler's own transaction, which completed them, is committed. */
   readonly committed: readonly DeliveryKey[]
-  /**
-   * Those of the batch that are still leased but locked by a transaction that has not ended, and what is DONE of an ordered
-   * subscription behind one of them on its key: to be offered again.
-   */
+  /** Those of the batch that are still leased but locked by a transaction that has not ended: to be offered again. */
   readonly busy: readonly Settled[]
 }
 

@@ -13,9 +13,8 @@ import { type Ended, tellCrashed } from '../queue/report.ts'
 import { Runner } from '../queue/runner.ts'
 import type { RunnerOptions } from '../queue/runner-parts.ts'
 import { type DeliverySource, UnorderedSource } from '../queue/source.ts'
-import { letsKeyGoOn, Unparker } from '../queue/unparker.ts'
+import { Unparker } from '../queue/unparker.ts'
 import { writtenTogether } from '../queue/written-together.ts'
-import { OutOfTurnError } from '../runtime/errors.ts'
 import { decide } from '../settle/decide.ts'
 import { Settler } from '../settle/settler.ts'
 import type { LaneDelivery } from '../store/queue-store.ts'
@@ -72,10 +71,7 @@ function composeUnordered(
     source: new UnorderedSource(env.store, taker, env.leaseClock),
     afterSettled: () => {},
     together: (results) => results.length,
-    turnOf: () => null,
-    inDoubt: () => [],
     hasUnsettledBefore: () => false,
-    mayBeDone: () => true,
     idle: async () => {},
   })
 }
@@ -118,13 +114,6 @@ function composeOrdered(
     source,
     afterSettled: (written) => unparker.settled(written),
     together: (results) => (onDead === 'continue' ? writtenTogether(results) : results.length),
-    turnOf: ({ delivery, settlement, completed }) =>
-      completed !== true && letsKeyGoOn(settlement, onDead) ? delivery.key : null,
-    inDoubt: (results) => {
-      const nowMs = clock.monotonicMs()
-      return results.filter(({ held }) => !hand.isGood(held, nowMs))
-    },
-    mayBeDone: (delivery) => backlog.mayBeDone(delivery),
     hasUnsettledBefore: (delivery) => hand.some((one) => one.key === delivery.key && isLater(delivery, one)),
     idle: () => unparker.idle(),
   })
@@ -156,26 +145,10 @@ interface KindParts<Delivery extends ClaimedDelivery> {
   afterSettled(written: readonly Ended<Delivery>[]): void
   /** How many of the first results may be written in one batch. */
   together(results: readonly Ended<Delivery>[]): number
-  /** The key of which nothing may be written before this result is; null where that is any. */
-  turnOf(result: Ended<Delivery>): string | null
-  /** Those whose leases may be others' by now. */
-  inDoubt(results: readonly Ended<Delivery>[]): readonly Ended<Delivery>[]
   /** Whether something in hand has to be written before this one may be DONE. */
   hasUnsettledBefore(delivery: Delivery): boolean
-  /** Whether nothing that has to be written first cannot be. */
-  mayBeDone(delivery: Delivery): boolean
   /** Resolves when what `afterSettled` began is done. */
   idle(): Promise<void>
-}
-
-/** Committed with its handler's transaction, a delivery must not be DONE before what was done before it. */
-async function untilItsTurn<Delivery extends ClaimedDelivery>(
-  delivery: Delivery,
-  kind: Pick<KindParts<Delivery>, 'hasUnsettledBefore' | 'mayBeDone'>,
-  settler: { flush(): Promise<void> },
-): Promise<void> {
-  if (kind.hasUnsettledBefore(delivery)) await settler.flush()
-  if (!kind.mayBeDone(delivery)) throw new OutOfTurnError(delivery.event)
 }
 
 function compose<Delivery extends ClaimedDelivery>(
@@ -186,16 +159,14 @@ function compose<Delivery extends ClaimedDelivery>(
   const { definition, retry } = resolved
   const { clock, random, observer, limits, store } = env
   const settler = new Settler<Ended<Delivery>>({
-    ...kind,
     settle: (batch) => store.settle(batch),
     clock,
     random,
     batchSize: resolved.batchSize,
+    together: (results) => kind.together(results),
     giveUp: env.giveUp,
-    onSettled: (batch, report, again): readonly Ended<Delivery>[] => runner.settled(batch, report, again),
-    onRefused: (item, error) => runner.unwritten(item, error),
-    onWaiting: (item) => runner.unwritten(item),
-    onOutrun: (behind, lost): readonly Ended<Delivery>[] => runner.outrun(behind, lost),
+    onSettled: (batch, report, again) => runner.settled(batch, report, again),
+    onRefused: (item, error) => runner.refused(item, error),
     onGivenUp: (batch, error) => runner.gaveUp(batch, error),
     onOutage: (error) => observer({ kind: 'error', during: 'settle', error, subscription: definition.name }),
   })
@@ -203,7 +174,8 @@ function compose<Delivery extends ClaimedDelivery>(
   const handlers =
     session === null
       ? dispatcherOf<Delivery>(env, resolved, async (delivery, tx) => {
-          await untilItsTurn(delivery, kind, settler)
+          // Committed with its handler's transaction, it must not be DONE before what was done before it.
+          if (kind.hasUnsettledBefore(delivery)) await settler.flush()
           await env.services.complete(delivery, tx)
         })
       : new BatchDispatcher<Delivery>({ session, clock, batchSize: resolved.batchSize })

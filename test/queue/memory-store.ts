@@ -101,8 +101,9 @@ export class MemoryStore implements WorkerStore {
 
   markAlone(delivery: ClaimedDelivery): Promise<boolean> {
     return this.#run('markAlone', () => {
-      const isHeld = this.tables.isLeased(delivery) && !this.tables.isLocked(delivery)
-      if (isHeld) this.tables.rowOf(delivery).suspect = true
+      const row = this.tables.rowOf(delivery)
+      const isHeld = row.status === 'PROCESSING' && String(row.token) === delivery.lease.token
+      if (isHeld) row.suspect = true
       return isHeld
     })
   }
@@ -113,14 +114,13 @@ export class MemoryStore implements WorkerStore {
       const lost: DeliveryKey[] = []
       const dead: NewDeadLetter[] = []
       const committed: DeliveryKey[] = []
-      const busy = this.tables.busy(batch)
-      for (const settled of batch.filter((one) => !busy.includes(one))) {
+      for (const settled of batch) {
         const isCommitted =
           settled.completed === true && this.tables.rowOf(settled.delivery).status === 'DONE'
         if (isCommitted) committed.push(settled.delivery)
         else if (!this.tables.settle(settled, dead)) lost.push(settled.delivery)
       }
-      return { lost, dead, committed, busy }
+      return { lost, dead, committed, busy: [] }
     })
   }
 
@@ -139,22 +139,19 @@ export class MemoryStore implements WorkerStore {
       })
       const lostDeliveries = request.deliveries.filter((delivery) => {
         const row = this.tables.rowOf(delivery)
-        if (!this.tables.isLeased(delivery) || row.lockedUntilMs <= this.tables.now) return true
-        if (!this.tables.isLocked(row)) row.lockedUntilMs = this.tables.now + request.leaseMs
+        const isHeld = row.status === 'PROCESSING' && String(row.token) === delivery.lease.token
+        if (!isHeld || row.lockedUntilMs <= this.tables.now) return true
+        row.lockedUntilMs = this.tables.now + request.leaseMs
         return false
       })
-      const busyDeliveries = request.deliveries.filter(
-        (delivery) => !lostDeliveries.includes(delivery) && this.tables.isLocked(delivery),
-      )
-      return { lostDeliveries, lostLanes, busyDeliveries }
+      return { lostDeliveries, lostLanes, busyDeliveries: [] }
     })
   }
 
   recover(): Promise<RecoverReport> {
     return this.#run('recover', () => {
       const lapsed = this.tables.rows.filter(
-        (row) =>
-          row.status === 'PROCESSING' && row.lockedUntilMs < this.tables.now && !this.tables.isLocked(row),
+        (row) => row.status === 'PROCESSING' && row.lockedUntilMs < this.tables.now,
       )
       for (const row of lapsed) this.tables.returnLapsed(row)
       const suspects = this.tables.rows.filter(
@@ -189,8 +186,9 @@ export class MemoryStore implements WorkerStore {
           untilMs: this.tables.now + request.leaseMs,
           epoch: row.epoch + 1,
         })
-        if (this.tables.returnFree(this.tables.inHand(lane))) taken.push({ lane, epoch: String(row.epoch) })
-        else Object.assign(row, { owner: null, untilMs: this.tables.now })
+        taken.push({ lane, epoch: String(row.epoch) })
+        for (const left of this.tables.rows)
+          if (left.lane === lane && left.status === 'PROCESSING') this.tables.returnLapsed(left)
       })
       this.tables.unparkStranded()
       return { taken, fairShare, dead: [], refused: [] }
@@ -209,12 +207,13 @@ export class MemoryStore implements WorkerStore {
           BigInt(row.epoch) <= BigInt(tried)
         if (!isOwned) return []
         row.epoch = Number(tried) + 1
-        const unknown = this.tables
-          .inHand(lane)
-          .filter(({ token }) => !request.tokens.includes(String(token)))
-        const isBlocked = !this.tables.returnFree(unknown)
-        for (const left of unknown) if (left.status === 'PENDING') left.suspect = request.suspects
-        return [{ lane, epoch: String(row.epoch), isBlocked }]
+        for (const left of this.tables.rows) {
+          const isUnknown = left.lane === lane && left.status === 'PROCESSING'
+          if (!isUnknown || request.tokens.includes(String(left.token))) continue
+          this.tables.returnLapsed(left)
+          left.suspect = request.suspects
+        }
+        return [{ lane, epoch: String(row.epoch), isBlocked: false }]
       }),
     )
   }

@@ -1,7 +1,50 @@
 import { describe, expect, test } from 'vitest'
 import type { Settled } from '../../src/delivery/delivery.ts'
-import { turn } from '../queue/fakes.ts'
-import { setup, WRITTEN } from './settler-scene.ts'
+import { ManualClock } from '../../src/runtime/manual-clock.ts'
+import { Settler } from '../../src/settle/settler.ts'
+import type { SettleReport } from '../../src/store/queue-store.ts'
+import { type Deferred, deferred, deliveryAt, noJitter, positionsOf, turn } from '../queue/fakes.ts'
+
+const WRITTEN: SettleReport = { lost: [], dead: [], committed: [], busy: [] }
+
+function settled(position: number): Settled {
+  return { delivery: deliveryAt(position), settlement: { kind: 'done' }, durationMs: 1 }
+}
+
+/** A settler whose writes are answered by the test. */
+function setup({ batchSize = 100 } = {}) {
+  const clock = new ManualClock()
+  const giveUp = new AbortController()
+  const writes: {
+    readonly positions: number[]
+    readonly batch: readonly Settled[]
+    readonly answer: Deferred<SettleReport>
+  }[] = []
+  const written: { readonly positions: number[]; readonly again: boolean }[] = []
+  const refused: { readonly position: string; readonly error: unknown }[] = []
+  const givenUp: number[] = []
+  const outages: unknown[] = []
+  const settler = new Settler<Settled>({
+    settle: (batch) => {
+      const answer = deferred<SettleReport>()
+      writes.push({ positions: positionsOf(batch), batch, answer })
+      return answer.promise
+    },
+    clock,
+    random: noJitter,
+    batchSize,
+    together: (items) => items.length,
+    giveUp: giveUp.signal,
+    onSettled: (batch, _, again) => void written.push({ positions: positionsOf(batch), again }),
+    onRefused: ({ delivery: { position } }, error) => void refused.push({ position, error }),
+    onGivenUp: (batch) => void givenUp.push(...positionsOf(batch)),
+    onOutage: (error) => void outages.push(error),
+  })
+  const add = (...positions: number[]): void => {
+    for (const position of positions) settler.add(settled(position))
+  }
+  return { clock, giveUp, writes, written, refused, givenUp, outages, settler, add }
+}
 
 describe('a settler', () => {
   test('waits a few milliseconds for company', async () => {

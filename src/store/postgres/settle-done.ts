@@ -37,31 +37,20 @@ const settleDoneSql = keptText(
 )
 
 // Row by row, past those that are locked. It costs more than the plain UPDATE, so it is for when that has waited.
-// Behind a row that stays as it is nothing of its key becomes DONE: if the worker is lost, that one comes again, and must
-// not come alone. Without order there is no key, and nothing stands behind anything.
 const settleFreeSql = (schema: QuotedSchema): string => `
   with leased as materialized (
-    select d.xmin as version, d.id, d.ordering_key as key from ${schema}.outbox_delivery d where ${leased}
+    select d.xmin as version, d.id from ${schema}.outbox_delivery d where ${leased}
   ),
   tried as materialized (${tryLock(schema, 'leased', '$1')}),
-  stopped as materialized (
-    select t.id, t.key from tried t where not t.got
-    union all
-    select d.id, d.ordering_key from ${schema}.outbox_delivery d where d.id = any ($4::bigint[]) and d.subscription_id = $1
-  ),
-  free as materialized (
-    select t.id from tried t
-     where t.got and (select s.id from stopped s where s.key = t.key and s.id < t.id limit 1) is null
-  ),
   changed as (
     update ${schema}.outbox_delivery d
        set ${done}
-     where d.id = any (array(select id from free)) and d.subscription_id = $1
+     where d.id = any (array(select id from tried where got)) and d.subscription_id = $1
     returning d.id
   )
   select id, false from changed
   union all
-  select id, true from tried where id not in (select id from free)`
+  select id, true from tried where not got`
 
 /** Deliveries of one claim that are to be DONE. */
 export interface DoneRequest {
@@ -72,11 +61,9 @@ export interface DoneRequest {
   readonly areLast: boolean
   /** True when one of them was locked the last time: then nothing is waited for. */
   readonly wasLocked: boolean
-  /** What of earlier claims could not be written, by position: nothing that stands behind one of these is. */
-  readonly unwritten: readonly string[]
 }
 
-/** What was written, by position: what was still leased under the token, and of that what is locked or stands behind such. */
+/** What was written, by position: what was still leased under the token, and of that what is locked. */
 export interface DoneReport {
   /** Null for all of them. */
   readonly settled: ReadonlySet<string> | null
@@ -87,13 +74,13 @@ export interface DoneReport {
 
 const NONE: ReadonlySet<string> = new Set()
 
-/** Makes deliveries of one claim DONE, except those that somebody else has locked for more than a moment, and what follows them. */
+/** Makes deliveries of one claim DONE, except those that somebody else has locked for more than a moment. */
 export async function settleDone(
   client: PgClient,
   schema: QuotedSchema,
   request: DoneRequest,
 ): Promise<DoneReport> {
-  if (request.wasLocked || request.unwritten.length > 0) return settleFree(client, schema, request)
+  if (request.wasLocked) return settleFree(client, schema, request)
   try {
     const values = [...valuesOf(request), request.areLast]
     const [count, ...rows] = await keptQuery(client, 'settle_done', settleDoneSql(schema), values)
@@ -106,7 +93,7 @@ export async function settleDone(
 }
 
 async function settleFree(client: PgClient, schema: QuotedSchema, request: DoneRequest): Promise<DoneReport> {
-  const rows = await rawQuery(client, settleFreeSql(schema), [...valuesOf(request), request.unwritten])
+  const rows = await rawQuery(client, settleFreeSql(schema), valuesOf(request))
   const isBusy = ([, busy]: RawRow): boolean => busy === 't'
   return {
     settled: positionsOf(rows.filter((row) => !isBusy(row))),

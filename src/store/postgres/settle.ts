@@ -31,11 +31,7 @@ export async function settle(
   const report = await withClient(pool, async (client) => {
     const written: MutableReport = { lost: [], dead: [], committed: [], busy: [] }
     for (const group of done) {
-      const { settled, busy, leaseEnded } = await settleClaim(client, schema, group, {
-        locked,
-        leases,
-        busy: written.busy,
-      })
+      const { settled, busy, leaseEnded } = await settleClaim(client, schema, group, { locked, leases })
       if (settled !== null) add(written, group, { ...NOTHING_ELSE, settled, busy })
       const [{ delivery }] = group
       if (leases.settled(delivery.lease, settled?.size ?? group.length) && !leaseEnded) emptied.push(delivery)
@@ -63,18 +59,11 @@ interface MutableReport {
 /** What is DONE neither dies nor was committed by its handler. */
 const NOTHING_ELSE: Pick<FailedReport, 'committed' | 'dead'> = { committed: new Set(), dead: [] }
 
-interface SettleState {
-  readonly locked: WeakSet<ClaimedDelivery>
-  readonly leases: LeaseBook
-  /** What of earlier claims of the batch could not be written. */
-  readonly busy: readonly Settled[]
-}
-
 function settleClaim(
   client: PgClient,
   schema: QuotedSchema,
   group: NonEmpty<Settled>,
-  { locked, leases, busy }: SettleState,
+  { locked, leases }: { readonly locked: WeakSet<ClaimedDelivery>; readonly leases: LeaseBook },
 ): Promise<DoneReport> {
   const { subscriptionId, lease } = group[0].delivery
   return settleDone(client, schema, {
@@ -83,9 +72,6 @@ function settleClaim(
     positions: group.map(({ delivery }) => delivery.position),
     areLast: leases.areLast(lease, group.length),
     wasLocked: group.some(({ delivery }) => locked.has(delivery)),
-    unwritten: busy
-      .filter(({ delivery }) => delivery.subscriptionId === subscriptionId)
-      .map(({ delivery }) => delivery.position),
   })
 }
 
