@@ -30,7 +30,8 @@ export default defineConfig({
   test: {
     // Of the run and not of its projects, which would each compile everything and start a server of its own.
     globalSetup: ['test/support/global-setup.ts'],
-    maxWorkers: 2,
+    // One more than CI has cores: a good part of the files mostly waits, for leases and for servers that start.
+    maxWorkers: 3,
     slowTestThreshold: 5_000,
     sequence: { sequencer: SlowFirst },
     projects: [

@@ -21,7 +21,7 @@ const DELIVERED = 20_000
 const RETRIED = 500
 const TIMES = 10
 const FEW_PAGES = 300
-const MANY_PAGES = 1_500
+const MANY_PAGES = 1_000
 
 const POSITION = /then \$(\d+)::bigint else 0/
 const ERA = /::text\) = \$(\d+)/

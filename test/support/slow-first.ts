@@ -3,7 +3,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 /**
  * Files that take long, although some of them are short. Those that mostly wait, for servers that start or leases that
- * lapse, stand between those that keep the processor busy: two files run at a time.
+ * lapse, stand between those that keep the processor busy: three files run at a time.
  */
 const SLOW = [
   'test/seams/seams.test.ts',
