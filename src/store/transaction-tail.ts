@@ -1,3 +1,4 @@
+import { types } from 'node:util'
 import { property } from '../runtime/property.ts'
 import type { Transaction } from './transaction.ts'
 
@@ -20,11 +21,9 @@ export interface CommitAnswer {
 /** Sends a statement and COMMIT in one round trip. Rejects with the error of COMMIT. */
 export type CommitWith = (statement: TailStatement) => Promise<CommitAnswer>
 
-const tails = new WeakMap<object, TransactionTail>()
-
 /** The tail of the transaction on this client, if a statement may be kept back in it. */
 export function tailOf(tx: object): TransactionTail | null {
-  const tail = tails.get(tx)
+  const tail = gates.get(tx)?.tail ?? null
   return tail?.isOpen === true ? tail : null
 }
 
@@ -37,27 +36,18 @@ const LOOKED_AT = 200
  * client: another statement goes after it, as it was given, and COMMIT goes with it, which saves a round trip.
  */
 export class TransactionTail {
-  readonly #client: Transaction
-  readonly #own: PropertyDescriptor | undefined
-  readonly #query: (...given: unknown[]) => Promise<unknown>
+  readonly #gate: Gate | null
   #held: TailStatement | null = null
   #sending: Promise<void> | null = null
-  #isOpen = true
+  #isOpen: boolean
 
-  /** From now on everything that is sent on the client goes past this one, if the client is what it seems to be. */
+  /** From now on everything that is sent on the client goes past this one, where that can be seen to. */
   constructor(client: Transaction) {
-    this.#client = client
-    this.#own = Object.getOwnPropertyDescriptor(client, 'query')
-    this.#query = client.query.bind(client) as (...given: unknown[]) => Promise<unknown>
-    const query = (...given: unknown[]): unknown => this.#sendAfterHeld(given)
-    const isSet = Reflect.defineProperty(client, 'query', {
-      value: query,
-      configurable: true,
-      writable: true,
-    })
-    tails.set(client, this)
-    // One that stands for another, as a Proxy does, may go on with a `query` of its own, which asks this one in turn.
-    if (!isSet || (client.query as unknown) !== query) this.close()
+    const gate = gateOf(client)
+    // Somebody may have put a `query` of his own in its place since.
+    this.#gate = gate !== null && (client.query as unknown) === gate.query ? gate : null
+    this.#isOpen = this.#gate !== null
+    if (this.#gate !== null) this.#gate.tail = this
   }
 
   /** Whether a statement may be kept back. */
@@ -71,38 +61,37 @@ export class TransactionTail {
     this.#held = statement
   }
 
-  /** Gives the client its own `query` back, and returns the statement that is to go with COMMIT, if there is one. */
+  /** Ends it, and returns the statement that is to go with COMMIT, if there is one. */
   async end(): Promise<TailStatement | null> {
     this.close()
     await this.#sending
     return this.#held
   }
 
-  /** Gives the client its own `query` back. What is kept back is never sent. */
+  /** Ends it. What is kept back is never sent. */
   close(): void {
     this.#isOpen = false
-    if (tails.get(this.#client) !== this) return
-    tails.delete(this.#client)
-    if (this.#own === undefined) Reflect.deleteProperty(this.#client, 'query')
-    else Object.defineProperty(this.#client, 'query', this.#own)
+    if (this.#gate?.tail === this) this.#gate.tail = null
   }
 
-  #sendAfterHeld(given: unknown[]): unknown {
+  /** Sends a statement of somebody else, after the one that is kept back. */
+  sendAfterHeld(gate: Gate, given: Given): unknown {
     const [first] = given
     const text = typeof first === 'string' ? first : property(first, 'text')
     if (typeof text === 'string' && SAVEPOINT.test(text.slice(0, LOOKED_AT))) this.#isOpen = false
     const sending = this.#sendHeld()
     // Only promises can wait; what answers in another way is sent after it all the same, by the client's own queue.
-    if (sending === null || answersByCallback(given)) return this.#query(...given)
-    return sending.then(() => this.#query(...given))
+    if (sending === null || answersByCallback(given)) return gate.send(given)
+    return sending.then(() => gate.send(given))
   }
 
   /** Null where nothing is on its way that was kept back. */
   #sendHeld(): Promise<void> | null {
     const held = this.#held
-    if (held === null) return this.#sending
+    if (held === null || this.#gate === null) return this.#sending
     this.#held = null
-    const sending: Promise<void> = this.#query(held.text, [...held.values]).then(
+    const answer = this.#gate.send([held.text, [...held.values]]) as Promise<unknown>
+    const sending: Promise<void> = answer.then(
       () => this.#sent(sending),
       (error: unknown) => {
         this.#sent(sending)
@@ -127,4 +116,52 @@ function answersByCallback(given: readonly unknown[]): boolean {
     typeof property(given[0], 'submit') === 'function' ||
     typeof property(given[0], 'callback') === 'function'
   )
+}
+
+type Given = readonly unknown[]
+type Query = (...given: Given) => unknown
+
+/** Stands before the `query` of a client. For good: V8 makes every use of an object slower once something was taken from it. */
+class Gate {
+  readonly #client: Transaction
+  readonly #own: Query | null
+  /** That of the transaction that is open on the client. */
+  tail: TransactionTail | null = null
+
+  constructor(client: Transaction) {
+    this.#client = client
+    this.#own = Object.hasOwn(client, 'query') ? (client.query as Query) : null
+  }
+
+  readonly query: Query = (...given) =>
+    this.tail === null ? this.send(given) : this.tail.sendAfterHeld(this, given)
+
+  /** Sends it as the client itself does. */
+  send(given: Given): unknown {
+    const query = this.#own ?? (property(Object.getPrototypeOf(this.#client), 'query') as Query)
+    return Reflect.apply(query, this.#client, given)
+  }
+}
+
+/** Null for a client before which none can be set. */
+const gates = new WeakMap<object, Gate | null>()
+
+function gateOf(client: Transaction): Gate | null {
+  const known = gates.get(client)
+  if (known !== undefined) return known
+  const gate = newGate(client)
+  gates.set(client, gate)
+  return gate
+}
+
+function newGate(client: Transaction): Gate | null {
+  // A Proxy may go on with a `query` of its own, which asks the one below it in turn, and that would be ours.
+  if (types.isProxy(client)) return null
+  const gate = new Gate(client)
+  const isSet = Reflect.defineProperty(client, 'query', {
+    value: gate.query,
+    configurable: true,
+    writable: true,
+  })
+  return isSet ? gate : null
 }

@@ -54,7 +54,7 @@ describe('an event that is the last thing of its transaction', () => {
     expect(await newEvents()).toBe(1)
   })
 
-  test('leaves the client as it was, after a failure too', async () => {
+  test('leaves nothing behind on the client, after a failure neither', async () => {
     const outbox = outboxOn(db.pool)
     const clients: pg.PoolClient[] = []
     await outbox.inTransaction(db.pool, async (tx) => {
@@ -67,7 +67,9 @@ describe('an event that is the last thing of its transaction', () => {
       throw new Error('no')
     })
     await expect(failing).rejects.toThrow('no')
-    expect(clients.map((client) => Object.hasOwn(client, 'query'))).toEqual([false, false])
+    for (const client of clients) {
+      expect(await one(client, 'select count(*)::int from outbox_event')).toBe(before + 1)
+    }
     expect(await newEvents()).toBe(1)
   })
 
@@ -237,6 +239,29 @@ test('a client that pipelines by itself gets two statements', async () => {
   await outbox.inTransaction(pool, (tx) => outbox.publish(tx, 'OrderPlaced', ORDER))
   expect(await newEvents()).toBe(1)
   await pool.end()
+})
+
+test('a client that somebody gave another query gets two statements', async () => {
+  const pool = new pg.Pool({ connectionString: db.url, max: 1 })
+  const outbox = outboxOn(pool)
+  const sent: unknown[] = []
+  for (const round of [1, 2]) {
+    await outbox.inTransaction(pool, async (tx) => {
+      await outbox.publish(tx, 'OrderPlaced', ORDER)
+      if (round === 2) return
+      const { query } = Object.getPrototypeOf(tx) as pg.PoolClient
+      Object.assign(tx, {
+        query: (...given: [string]) => {
+          sent.push(given[0])
+          return Reflect.apply(query, tx, given) as unknown
+        },
+      })
+    })
+  }
+  await pool.end()
+  const withCommit = expect.objectContaining({ submit: expect.any(Function) })
+  expect(sent).toEqual([withCommit, 'BEGIN', expect.stringMatching(/^call /), 'COMMIT'])
+  expect(await newEvents()).toBe(2)
 })
 
 test('a client that stands for another gets two statements', async () => {
