@@ -130,7 +130,7 @@ class Gate {
 
   constructor(client: Transaction) {
     this.#client = client
-    this.#own = Object.hasOwn(client, 'query') ? (client.query as Query) : null
+    this.#own = Object.hasOwn(client, 'query') ? (property(client, 'query') as Query) : null
   }
 
   readonly query: Query = (...given) =>
