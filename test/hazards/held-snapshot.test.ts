@@ -20,8 +20,8 @@ import { asIfHeld, type Hazard, hazard, publish, publishMany } from './support.t
 const DELIVERED = 20_000
 const RETRIED = 500
 const TIMES = 10
-const FEW_PAGES = 300
-const MANY_PAGES = 1_000
+const FEW_PAGES = 100
+const MANY_PAGES = 500
 
 const POSITION = /then \$(\d+)::bigint else 0/
 const ERA = /::text\) = \$(\d+)/
@@ -40,8 +40,8 @@ async function pagesOf(
     .with(parameter(text, POSITION), UNBOUNDED.position)
     .with(parameter(text, ERA), UNBOUNDED.era)
   return {
-    bounded: pagesScanned(await explain(client, { text, values })),
-    unbounded: pagesScanned(await explain(client, { text, values: unbounded })),
+    bounded: pagesScanned(await explain(client, { text, values }), 'outbox_delivery'),
+    unbounded: pagesScanned(await explain(client, { text, values: unbounded }), 'outbox_delivery'),
   }
 }
 
@@ -136,8 +136,8 @@ describe('a snapshot that somebody holds open', () => {
       const sent = withDuePlaces(pool.lastSent(way))
       await beat(store, ordered, 'w', [], lanes)
       const { bounded, unbounded } = await pagesOf(h, sent)
-      expect(bounded).toBeLessThan(FEW_PAGES)
-      expect(unbounded).toBeGreaterThan(MANY_PAGES)
+      expect(bounded).toBeLessThan(FEW_PAGES * 3)
+      expect(unbounded).toBeGreaterThan(MANY_PAGES * 3)
     }
   })
 })

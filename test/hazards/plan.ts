@@ -4,6 +4,7 @@ import type { Sent } from './stepping-pool.ts'
 /** A node of a plan that was executed, as EXPLAIN writes it. */
 export interface PlanNode {
   readonly 'Node Type': string
+  readonly 'Parent Relationship'?: string
   readonly 'Relation Name'?: string
   readonly 'Index Name'?: string
   readonly 'Actual Rows': number
@@ -86,25 +87,19 @@ export function pages(plan: PlanNode): number {
 }
 
 /**
- * How many pages were touched to find rows, and not to write them: an update that meets a full page of an index looks up
- * what the entries of that page lead to, as many pages as there are, and when that comes depends on transaction ids.
- * A part that another one waits for is counted twice.
+ * How many pages were touched to find and lock rows, and not to write them to this table: an update that meets a full page of an index looks
+ * up what the entries of that page lead to, as many pages as there are, and when that comes depends on transaction ids.
  */
-export function pagesScanned(plan: PlanNode): number {
+export function pagesScanned(plan: PlanNode, written: string): number {
   return nodes(plan)
-    .filter(isScan)
-    .map(ownPages)
-    .reduce((sum, own) => sum + own, 0)
+    .filter((node) => node['Node Type'] === 'ModifyTable' && node['Relation Name'] === written)
+    .reduce((left, node) => left - pagesWritten(node), pages(plan))
 }
 
-/** Of a table or an index, and not of what another part had found. */
-function isScan(node: PlanNode): boolean {
-  return node['Node Type'].endsWith('Scan') && (node['Relation Name'] ?? node['Index Name']) !== undefined
-}
-
-/** Without those of the parts below it. */
-function ownPages(node: PlanNode): number {
-  return (node.Plans ?? []).reduce((left, below) => left - pages(below), pages(node))
+/** Without those that brought the rows. */
+function pagesWritten(node: PlanNode): number {
+  const rows = (node.Plans ?? []).filter((below) => below['Parent Relationship'] === 'Outer')
+  return rows.reduce((left, below) => left - pages(below), pages(node))
 }
 
 /** How many rows of tables were looked at, whether they passed or not, by the scan that looked at most. */
