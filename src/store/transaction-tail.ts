@@ -1,4 +1,5 @@
 import { types } from 'node:util'
+import { NotInTransactionError } from '../runtime/errors.ts'
 import { property } from '../runtime/property.ts'
 import type { Transaction } from './transaction.ts'
 
@@ -40,6 +41,7 @@ export class TransactionTail {
   #held: TailStatement | null = null
   #sending: Promise<void> | null = null
   #isOpen: boolean
+  #hasEnded = false
 
   /** From now on everything that is sent on the client goes past this one, where that can be seen to. */
   constructor(client: Transaction) {
@@ -58,6 +60,8 @@ export class TransactionTail {
   /** Keeps a statement back. One that was kept before is sent first, and its error thrown. */
   async hold(statement: TailStatement): Promise<void> {
     for (let sending = this.#sendHeld(); sending !== null; sending = this.#sendHeld()) await sending
+    // Whoever did not wait for it must not believe that it was written: COMMIT has gone without it.
+    if (this.#hasEnded) throw new NotInTransactionError()
     this.#held = statement
   }
 
@@ -71,6 +75,7 @@ export class TransactionTail {
   /** Ends it. What is kept back is never sent. */
   close(): void {
     this.#isOpen = false
+    this.#hasEnded = true
     if (this.#gate?.tail === this) this.#gate.tail = null
   }
 

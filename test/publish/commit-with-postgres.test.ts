@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createOutbox } from '../../src/index.ts'
-import { DuplicateEventError, UnknownOutcomeError } from '../../src/runtime/errors.ts'
+import { DuplicateEventError, NotInTransactionError, UnknownOutcomeError } from '../../src/runtime/errors.ts'
 import { property } from '../../src/runtime/property.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'
 import { createOutboxDatabase, type OutboxDatabase, one } from '../store/postgres/fixtures.ts'
@@ -198,6 +198,20 @@ describe('an event with something after it', () => {
     })
     await expect(again).rejects.toThrow('seen')
   })
+})
+
+test('of events that nobody waited for, those are there whose publishing did not fail', async () => {
+  const outbox = outboxOn(db.pool)
+  const { settled } = await outbox.inTransaction(db.pool, async (tx) => {
+    const publishing = [1, 2, 3, 4].map(() => outbox.publish(tx, 'OrderPlaced', ORDER))
+    return { settled: Promise.allSettled(publishing) }
+  })
+  const ends = await settled
+  const published = ends.filter(({ status }) => status === 'fulfilled').length
+  const refused = ends.flatMap((end) => (end.status === 'rejected' ? [end.reason as unknown] : []))
+  expect(await newEvents()).toBe(published)
+  expect(refused.every((reason) => reason instanceof NotInTransactionError)).toBe(true)
+  expect(refused.length).toBeGreaterThan(0)
 })
 
 describe('where the answer to both is lost', () => {
