@@ -1,5 +1,6 @@
 import type { ClaimedDelivery, DeliveryOutcome } from '../delivery/delivery.ts'
 import { deliveryFailure } from '../delivery/failure.ts'
+import { shown } from '../runtime/option-checks.ts'
 import { describeError } from '../runtime/text.ts'
 import { nextTurn } from '../runtime/turn.ts'
 import { Attempt, type DispatchedDelivery } from './attempt.ts'
@@ -100,12 +101,16 @@ export class BatchDispatcher<Delivery extends DispatchedDelivery = ClaimedDelive
 
   /** While the destination is busy with a batch. */
   async #useTheTime(untold: readonly Attempt<Delivery>[]): Promise<void> {
-    const { session, batchSize } = this.#parts
     // So that it is on its way.
     await nextTurn()
     await this.#tell(untold)
-    if (session.prepare === undefined) return
-    for (const { event } of this.#collected.slice(0, batchSize)) session.prepare(event)
+    for (const { event } of this.#collected.slice(0, this.#parts.batchSize)) {
+      try {
+        this.#parts.session.prepare?.(event)
+      } catch {
+        // It was a hint. What is wrong with the event is told when it is sent.
+      }
+    }
   }
 
   /** Resolves when whoever was told had a turn to hand over more. */
@@ -153,15 +158,18 @@ export class BatchDispatcher<Delivery extends DispatchedDelivery = ClaimedDelive
     })
   }
 
+  /** Never rejects: whoever sends must go on with the next batch, whatever a transport does. */
   async #outcomesOf(
     batch: readonly Attempt<Delivery>[],
     signal: AbortSignal,
   ): Promise<readonly DeliveryOutcome[]> {
     try {
-      return await this.#parts.session.send(
+      const outcomes = await this.#parts.session.send(
         batch.map(({ event }) => event),
         signal,
       )
+      if (Array.isArray(outcomes)) return outcomes
+      throw new TypeError(`send must resolve with a list of outcomes, but did so with ${shown(outcomes)}`)
     } catch (error) {
       // It is meant not to: a transport of somebody else's, with a bug. Nobody knows what it has sent.
       const failure = deliveryFailure('TRANSPORT_ERROR', describeError(error))

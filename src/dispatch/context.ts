@@ -1,5 +1,6 @@
 import type { Lease } from '../delivery/delivery.ts'
 import { eventFields, type Logger, withFields } from '../observe/logger.ts'
+import { OutOfTurnError } from '../runtime/errors.ts'
 import type { Attempt, DispatchedDelivery } from './attempt.ts'
 import type { ContextServices, HandlerContext, Once } from './handler.ts'
 
@@ -69,6 +70,8 @@ export class AttemptContext<Delivery extends DispatchedDelivery> implements Hand
       await this.#parts.services.complete(this.#attempt.delivery, tx)
     } catch (error) {
       this.#attempt.completed = before
+      // None of the event's doing: whatever its handler makes of it, the attempt is not spent.
+      if (error instanceof OutOfTurnError) this.#attempt.end({ why: 'interruption', reason: error })
       throw error
     }
   }

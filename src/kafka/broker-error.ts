@@ -37,7 +37,7 @@ const UNAVAILABLE: ReadonlySet<number> = new Set([
   -148, -150, -151, -152, -166, -169, -172, -181, -183, -184, -185, -187, -192, -193, -195, -197,
 ])
 
-/** Errors of KafkaJS and of our own producer that carry no code. */
+/** Errors of KafkaJS, of our own producer and of the sender that carry no code. */
 const UNAVAILABLE_NAMES: ReadonlySet<string> = new Set([
   'KafkaJSConnectionError',
   'KafkaJSConnectionClosedError',
@@ -51,6 +51,7 @@ const UNAVAILABLE_NAMES: ReadonlySet<string> = new Set([
   'KafkaJSStaleTopicMetadataAssignment',
   'DeadlineExceededError',
   'WireConnectionError',
+  'LeadersMovedError',
 ])
 
 /** Errors of KafkaJS that only wrap another. */

@@ -26,8 +26,21 @@ export interface KafkaProducer {
   isIdempotent?(): boolean
   /** Does what can be done without the brokers, while they are busy with others. Known to `relayProducer`. */
   prepare?(message: KafkaMessage): PreparedMessage
-  /** Sends what a producer of the same make has prepared. There where `prepare` is. */
-  sendPrepared?(topics: ReadonlyMap<string, readonly PreparedMessage[]>): Promise<unknown>
+  /**
+   * Sends what a producer of the same make has prepared. There where `prepare` is. Tells `onWritten` which messages are
+   * written as soon as it is known: if it fails, only the others are sent again.
+   */
+  sendPrepared?(
+    topics: ReadonlyMap<string, readonly PreparedMessage[]>,
+    onWritten: (messages: readonly PreparedMessage[]) => void,
+  ): Promise<unknown>
+  /** kafkajs tells by it which requests were answered: what it has sent again by itself is not trusted. */
+  on?(event: 'producer.network.request', listener: (request: AnsweredRequest) => void): unknown
+}
+
+/** What kafkajs tells of a request that was answered. */
+export interface AnsweredRequest {
+  readonly payload: { readonly apiName: string }
 }
 
 /** A message as a producer has prepared it, which alone knows what else is in it. */

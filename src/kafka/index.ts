@@ -1,4 +1,5 @@
 export type {
+  AnsweredRequest,
   ConsumerCrash,
   KafkaConsumerClient,
   KafkaMessage,
@@ -36,5 +37,6 @@ export {
   sequenceChecker,
 } from './sequence-checker.ts'
 export type { TopicRoute } from './topic.ts'
-export { type RelayProducerOptions, relayProducer } from './wire/relay-producer.ts'
+export { relayProducer } from './wire/relay-producer.ts'
+export type { RelayProducerOptions } from './wire/relay-producer-options.ts'
 export type { SaslCredentials } from './wire/sasl.ts'

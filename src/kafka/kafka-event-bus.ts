@@ -17,7 +17,8 @@ import { type Random, systemRandom } from '../runtime/random.ts'
 import type { PublishStore } from '../store/publish-store.ts'
 import { addressedOf } from './kafka-transport.ts'
 import { type KafkaProducerOptions, producerProblems, resolveProducerOptions } from './producer-options.ts'
-import { type Outgoing, Sender, type SendResult } from './sender.ts'
+import type { Outgoing } from './request.ts'
+import { Sender, type SendResult } from './sender.ts'
 
 /** What stands where other buses take a transaction. */
 export type NoTransaction = null | undefined

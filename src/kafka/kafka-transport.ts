@@ -1,5 +1,5 @@
 import type { DeliveryOutcome } from '../delivery/delivery.ts'
-import { deliveryFailure } from '../delivery/failure.ts'
+import { deliveryFailure, type OwnFailureCode } from '../delivery/failure.ts'
 import type { Transport, TransportParts, TransportSession } from '../dispatch/transport.ts'
 import type { OutboxEvent } from '../event/event.ts'
 import { isRecord, recordProblem, refuseProblems, shown } from '../runtime/option-checks.ts'
@@ -10,7 +10,8 @@ import {
   type ResolvedProducerOptions,
   resolveProducerOptions,
 } from './producer-options.ts'
-import { type Outgoing, Sender, type SendResult } from './sender.ts'
+import type { Outgoing } from './request.ts'
+import { Sender, type SendResult } from './sender.ts'
 import { isTopicName } from './topic.ts'
 
 /**
@@ -47,14 +48,18 @@ class KafkaSession implements TransportSession {
   async send(events: readonly OutboxEvent[], signal: AbortSignal): Promise<readonly DeliveryOutcome[]> {
     const prepared = this.#prepared
     this.#prepared = new Map()
-    const addressed = events.map((event) => prepared.get(event) ?? addressedOf(event, this.#options))
+    const addressed = inTurn(
+      events,
+      events.map((event) => prepared.get(event) ?? addressedOf(event, this.#options)),
+    )
     const results = await this.#sender.send(addressed.filter(isOutgoing), signal)
     let sent = 0
-    return addressed.map((each) => {
+    const outcomes = addressed.map((each) => {
       if (!isOutgoing(each)) return each
       sent += 1
       return outcomeOf(results[sent - 1])
     })
+    return inTurn(events, outcomes)
   }
 
   prepare(event: OutboxEvent): void {
@@ -68,33 +73,58 @@ class KafkaSession implements TransportSession {
   }
 }
 
-type Addressed = ReturnType<typeof addressedOf>
+type Unaddressed = Extract<DeliveryOutcome, { readonly kind: 'failed' }>
+type Addressed = Outgoing | Unaddressed
 
-function isOutgoing(addressed: Addressed): addressed is Outgoing {
-  return 'record' in addressed
+function isOutgoing(each: Outgoing | DeliveryOutcome): each is Outgoing {
+  return 'record' in each
+}
+
+/** What stands behind one of its key that is not sent waits for what becomes of that. */
+function inTurn<Each extends Outgoing | DeliveryOutcome>(
+  events: readonly OutboxEvent[],
+  given: readonly Each[],
+): readonly (Each | typeof INTERRUPTED)[] {
+  const stopped = new Set<string>()
+  return events.map(({ orderingKey }, index) => {
+    if (stopped.has(orderingKey)) return INTERRUPTED
+    const each = given[index] as Each
+    if (!isOutgoing(each) && each.kind !== 'handled') stopped.add(orderingKey)
+    return each
+  })
 }
 
 /** The event as it is sent, or why it cannot be. */
 export function addressedOf(
   event: OutboxEvent,
   { recordOf }: Pick<ResolvedProducerOptions, 'recordOf'>,
-): Outgoing | Extract<DeliveryOutcome, { readonly kind: 'failed' }> {
+): Addressed {
   try {
     const record = recordOf(event)
-    if (record !== null && isTopicName(record.topic)) return { record, orderingKey: event.orderingKey }
-    const found = record === null ? 'no topic' : `the topic ${shown(record.topic)}`
+    if (record === null) return misdirected('NO_TOPIC', 'topic has no topic', event)
+    if (!isTopicName(record.topic)) {
+      return misdirected('NO_TOPIC', `topic has ${shown(record.topic)}, which Kafka cannot have,`, event)
+    }
+    if (typeof record.key !== 'string') {
+      return misdirected('NO_KEY', `key has returned ${shown(record.key)}, which is not text,`, event)
+    }
+    return { record, orderingKey: event.orderingKey }
+  } catch (error) {
     return unaddressed(
       'NO_TOPIC',
-      `The option topic has ${found} for events of type "${event.type}" (event ${event.eventId}), which Kafka cannot ` +
-        'have. Correct it, deploy, and retry the dead letter.',
+      `Event ${event.eventId} could not be made a message: ${describeError(error)}`,
     )
-  } catch (error) {
-    const message = `Event ${event.eventId} could not be made a message: ${describeError(error)}`
-    return unaddressed('NO_TOPIC', message)
   }
 }
 
-function unaddressed(code: string, message: string): Extract<DeliveryOutcome, { readonly kind: 'failed' }> {
+function misdirected(code: OwnFailureCode, what: string, { type, eventId }: OutboxEvent): Unaddressed {
+  return unaddressed(
+    code,
+    `The option ${what} for events of type "${type}" (event ${eventId}). Correct it, deploy, and retry the dead letter.`,
+  )
+}
+
+function unaddressed(code: OwnFailureCode, message: string): Unaddressed {
   return { kind: 'failed', failure: deliveryFailure(code, message), retry: { kind: 'never' } }
 }
 

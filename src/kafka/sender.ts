@@ -6,17 +6,18 @@ import type { Random } from '../runtime/random.ts'
 import { describeError } from '../runtime/text.ts'
 import { Breaker } from './breaker.ts'
 import { classifySendError, type SendVerdict } from './broker-error.ts'
-import type { KafkaProducer, KafkaTopicMessages, PreparedMessage } from './client.ts'
-import type { KafkaRecord } from './record.ts'
-
-/** A record, and what must keep its order. */
-export interface Outgoing {
-  readonly record: KafkaRecord
-  /** Once one of a key is not sent, nothing later of it is. */
-  readonly orderingKey: string
-  /** The record as the producer sends it, where it can be prepared and was. */
-  prepared?: PreparedMessage
-}
+import type { KafkaProducer, PreparedMessage } from './client.ts'
+import { believedWhileLeadersStay } from './leader-watch.ts'
+import {
+  batchOf,
+  type Item,
+  keyOf,
+  type Outgoing,
+  parted,
+  requestsOf,
+  topicOf,
+  unwrittenOf,
+} from './request.ts'
 
 /** What became of one record. */
 export type SendResult =
@@ -42,15 +43,7 @@ export interface SenderParts {
 
 const SENT: SendResult = { kind: 'sent' }
 const UNSENT: SendResult = { kind: 'unsent' }
-/** What a record has beside its texts, roughly. */
-const RECORD_OVERHEAD = 64
 const LONGEST_GOODBYE_MS = 5_000
-
-/** One record on its way, and its place in the answer. */
-interface Item {
-  readonly outgoing: Outgoing
-  readonly index: number
-}
 
 /**
  * Sends records and finds out what became of each.
@@ -75,7 +68,7 @@ export class Sender {
 
   /** Makes the first producer. @throws InvalidOptionsError if it is not idempotent. */
   open(): void {
-    this.#producer ??= idempotent(this.#parts.producer())
+    this.#producer ??= believedWhileLeadersStay(idempotent(this.#parts.producer()))
   }
 
   /**
@@ -86,7 +79,9 @@ export class Sender {
     const results: SendResult[] = batch.map(() => UNSENT)
     const stopped = new Set<string>()
     const items = batch.map((outgoing, index) => ({ outgoing, index }))
-    for (const request of this.#requests(items)) await this.#deliver(request, results, stopped, signal)
+    for (const request of requestsOf(items, this.#parts.maxRequestBytes)) {
+      await this.#deliver(request, results, stopped, signal)
+    }
     return results
   }
 
@@ -109,54 +104,72 @@ export class Sender {
   ): Promise<void> {
     const items = stopped.size === 0 ? given : given.filter((item) => !stopped.has(keyOf(item)))
     if (items.length === 0) return
-    const verdict = await this.#answerTo(items, signal)
-    if (verdict === 'gave up' || verdict === 'sent') return this.#note(items, verdict, results, stopped)
-    // A topic that nobody knows may only not be known yet, to a broker that has just begun: it is asked for twice.
-    const proven = isAboutAll(verdict, items) ? await this.#answerTo(items, signal) : verdict
-    const isClear = proven === 'gave up' || proven === 'sent' || isAboutAll(proven, items)
-    if (isClear || items.length === 1) return this.#note(items, proven, results, stopped)
-    for (const part of parted(items)) await this.#deliver(part, results, stopped, signal)
+    const answered = await this.#provenAnswerTo(items, results, signal)
+    if (isClear(answered)) return this.#note(answered, results, stopped)
+    for (const part of parted(answered.items)) await this.#deliver(part, results, stopped, signal)
   }
 
-  #note(
-    items: readonly Item[],
-    answer: Answer | 'sent' | 'gave up',
-    results: SendResult[],
-    stopped: Set<string>,
-  ): void {
+  #note({ items, answer }: Answered, results: SendResult[], stopped: Set<string>): void {
     for (const item of items) {
       if (answer !== 'gave up') results[item.index] = answer === 'sent' ? SENT : resultOf(answer)
       if (answer !== 'sent') stopped.add(keyOf(item))
     }
   }
 
-  async #answerTo(items: readonly Item[], signal: AbortSignal): Promise<Answer | 'sent' | 'gave up'> {
+  /** A topic that nobody knows may only not be known yet, to a broker that has just begun: it is asked for twice. */
+  async #provenAnswerTo(
+    items: readonly Item[],
+    results: SendResult[],
+    signal: AbortSignal,
+  ): Promise<Answered> {
+    const first = await this.#answerTo(items, results, signal)
+    return isAboutAll(first) ? this.#answerTo(first.items, results, signal) : first
+  }
+
+  /** The answer, and to which of the records: those that were written although others were not are noted as sent. */
+  async #answerTo(given: readonly Item[], results: SendResult[], signal: AbortSignal): Promise<Answered> {
     const breaker = this.#breaker
     const { clock } = this.#parts
+    let items = given
     for (;;) {
       const waitMs = breaker.waitMs(clock.monotonicMs())
       if (waitMs > 0) await clock.sleep(waitMs, signal)
       if (signal.aborted) {
         if (waitMs === 0) breaker.gaveUp(clock.monotonicMs())
-        return 'gave up'
+        return { items, answer: 'gave up' }
       }
       if (waitMs > 0) continue
-      const verdict = await this.#try(items)
-      if (verdict === 'sent' || verdict.kind !== 'unavailable') {
+      const written: (readonly PreparedMessage[])[] = []
+      const answer = await this.#try(items, written)
+      if (answer !== 'sent') items = this.#without(items, written, results)
+      const last = items.length === 0 ? 'sent' : answer
+      if (last === 'sent' || last.kind !== 'unavailable') {
         breaker.answered()
-        return verdict
+        return { items, answer: last }
       }
     }
   }
 
-  async #try(items: readonly Item[]): Promise<SendVerdict | 'sent'> {
+  #without(
+    items: readonly Item[],
+    written: readonly (readonly PreparedMessage[])[],
+    results: SendResult[],
+  ): readonly Item[] {
+    const left = unwrittenOf(items, written)
+    const isLeft = new Set(left)
+    for (const item of items) if (!isLeft.has(item)) results[item.index] = SENT
+    return left
+  }
+
+  /** What is written is noted in `written`, where the producer tells of it. */
+  async #try(items: readonly Item[], written: (readonly PreparedMessage[])[]): Promise<SendVerdict | 'sent'> {
     const { clock, timeoutMs } = this.#parts
     try {
       const deadline = { clock, timeoutMs, what: 'Kafka' }
       await withDeadline(deadline, async (inTime) => {
         const producer = await this.#connected()
         // Too late, somebody else may be sending it by now.
-        if (!inTime.aborted) await sendBy(producer, items)
+        if (!inTime.aborted) await sendBy(producer, items, (each) => written.push(each))
       })
       return 'sent'
     } catch (error) {
@@ -186,35 +199,18 @@ export class Sender {
     // One that cannot even say goodbye is not needed any more.
     await withDeadline(deadline, async () => producer.disconnect()).catch(() => {})
   }
-
-  *#requests(items: readonly Item[]): Generator<readonly Item[]> {
-    let request: Item[] = []
-    let bytes = 0
-    for (const item of items) {
-      const size = sizeOf(item.outgoing)
-      if (request.length > 0 && bytes + size > this.#parts.maxRequestBytes) {
-        yield request
-        request = []
-        bytes = 0
-      }
-      request.push(item)
-      bytes += size
-    }
-    if (request.length > 0) yield request
-  }
 }
 
-function isAboutAll(answer: Answer, [first, ...rest]: readonly Item[]): boolean {
+/** Whether it is known of each of the records what the answer means for it. */
+function isClear(answered: Answered): boolean {
+  const { items, answer } = answered
+  return answer === 'sent' || answer === 'gave up' || items.length === 1 || isAboutAll(answered)
+}
+
+function isAboutAll({ answer, items: [first, ...rest] }: Answered): boolean {
+  if (answer === 'sent' || answer === 'gave up') return false
   if (answer.kind !== 'refused' || !answer.isAboutTopic) return false
   return rest.every((item) => topicOf(item) === (first && topicOf(first)))
-}
-
-function keyOf({ outgoing }: Item): string {
-  return outgoing.orderingKey
-}
-
-function topicOf({ outgoing }: Item): string {
-  return outgoing.record.topic
 }
 
 function resultOf({ kind, failure }: Answer): SendResult {
@@ -222,6 +218,12 @@ function resultOf({ kind, failure }: Answer): SendResult {
 }
 
 type Answer = Exclude<SendVerdict, { readonly kind: 'unavailable' }>
+
+/** The answer to these records. */
+interface Answered {
+  readonly items: readonly Item[]
+  readonly answer: Answer | 'sent' | 'gave up'
+}
 
 function idempotent(producer: KafkaProducer): KafkaProducer {
   if (producer.isIdempotent?.() !== false) return producer
@@ -231,7 +233,11 @@ function idempotent(producer: KafkaProducer): KafkaProducer {
   ])
 }
 
-function sendBy(producer: KafkaProducer, items: readonly Item[]): Promise<unknown> {
+function sendBy(
+  producer: KafkaProducer,
+  items: readonly Item[],
+  onWritten: (messages: readonly PreparedMessage[]) => void,
+): Promise<unknown> {
   if (producer.prepare === undefined || producer.sendPrepared === undefined) {
     return producer.sendBatch(batchOf(items))
   }
@@ -242,48 +248,7 @@ function sendBy(producer: KafkaProducer, items: readonly Item[]): Promise<unknow
     if (known === undefined) topics.set(outgoing.record.topic, [outgoing.prepared])
     else known.push(outgoing.prepared)
   }
-  return producer.sendPrepared(topics)
-}
-
-/** Made anew for every try: clients change what they are given. */
-function batchOf(items: readonly Item[]): { topicMessages: KafkaTopicMessages[] } {
-  const topicMessages = [...byTopic(items)].map(([topic, each]) => ({
-    topic,
-    messages: each.map(({ outgoing: { record } }) => {
-      const { key, value, headers } = record
-      return { key, value, headers: { ...headers } }
-    }),
-  }))
-  return { topicMessages }
-}
-
-function byTopic(items: readonly Item[]): ReadonlyMap<string, readonly Item[]> {
-  const topics = new Map<string, Item[]>()
-  for (const item of items) {
-    const known = topics.get(topicOf(item))
-    if (known === undefined) topics.set(topicOf(item), [item])
-    else known.push(item)
-  }
-  return topics
-}
-
-/** By topic first, which is what most refusals are about, unless that changed the order of a key; then in halves. */
-function parted(items: readonly Item[]): readonly (readonly Item[])[] {
-  const topics = [...byTopic(items).values()]
-  const keys = topics.map((each) => new Set(each.map(keyOf)))
-  const areApart =
-    keys.reduce((sum, { size }) => sum + size, 0) === new Set(keys.flatMap((each) => [...each])).size
-  if (topics.length > 1 && areApart) return topics
-  const middle = items.length >> 1
-  return [items.slice(0, middle), items.slice(middle)]
-}
-
-function sizeOf({ record, prepared }: Outgoing): number {
-  if (prepared !== undefined) return prepared.size + RECORD_OVERHEAD
-  const { key, value, headers } = record
-  let ofHeaders = 0
-  for (const name of Object.keys(headers)) ofHeaders += name.length + (headers[name]?.length ?? 0)
-  return Buffer.byteLength(value) + Buffer.byteLength(key ?? '') + ofHeaders + RECORD_OVERHEAD
+  return producer.sendPrepared(topics, onWritten)
 }
 
 function unavailable(error: unknown): CommitpostError {

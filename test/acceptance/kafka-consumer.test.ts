@@ -77,7 +77,7 @@ describe.skipIf(!kafkaAvailable())('a consumer of a real Kafka', () => {
     const eventId = await bus.publish(null, 'OrderPlaced', input)
     await bus.publish(null, 'OrderPlaced', { ...input, eventId })
     await bus.publish(null, 'OrderPlaced', { ...input, aggregateId: 'o-2' })
-    await comes('all are handled', () => calls === 3)
+    await comes('all are handled', () => calls >= 3)
     expect(await system.rows('select id from effect order by id')).toEqual([{ id: 'o-1' }, { id: 'o-2' }])
     await consumer.stop()
     await comes('all are committed', async () => sum(await broker.committed('once', 'once')) === 3)
@@ -123,9 +123,11 @@ describe.skipIf(!kafkaAvailable())('a consumer of a real Kafka', () => {
       },
     })
     await consumer.start()
-    await comes('all are handled', () => calls === 3)
+    await comes('all are handled', () => calls >= 3)
     expect(await system.rows('select id from effect order by id')).toEqual([{ id: ids[0] }, { id: ids[2] }])
-    expect(checker.counts).toMatchObject({ next: 2, repeat: 1, gap: 0 })
+    // Kafka may hand something over again: one repeat more for each such call.
+    expect(checker.counts).toMatchObject({ next: 2, gap: 0 })
+    expect(checker.counts.repeat).toBeGreaterThanOrEqual(1)
   })
 
   test('L5 D1 D4 upcasting, retries and dead letters are those of a worker, and offsets are committed for what is settled', async () => {

@@ -43,13 +43,14 @@ describe.skipIf(!kafkaAvailable()).each(RELAY_PRODUCERS)(
       await comes('the outage is told', () => outages(system).length > 0)
       const waiting = await system.count('outbox_delivery', "status <> 'DONE'")
       expect(waiting).toBeGreaterThanOrEqual(200)
+      // Not afterwards: where one partition is there again before the others, this outage ends and another one begins.
+      expect(outages(system)).toHaveLength(1)
       await broker.server.restart()
       await system.untilSettled()
       const attempts = await system.rows<{ status: string; attempt_count: number }>(
         'select distinct status, attempt_count from outbox_delivery',
       )
       expect(attempts).toEqual([{ status: 'DONE', attempt_count: 1 }])
-      expect(outages(system)).toHaveLength(1)
       const seen = await broker.read('things')
       const ids = new Set(seen.map(({ headers }) => headers['eventId']))
       expect(ids.size).toBe(400)

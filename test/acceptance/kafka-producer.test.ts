@@ -158,6 +158,24 @@ describe.skipIf(!kafkaAvailable())("the relay's own producer and a real Kafka", 
     expect((await broker.read('tls')).map(({ value }) => value)).toEqual(['secret'])
   })
 
+  test('I7 a broker that takes connections and answers nothing keeps nobody from the next one', async () => {
+    const suspended = createServer(() => undefined).listen(0, '127.0.0.1')
+    await once(suspended, 'listening')
+    const { port } = suspended.address() as AddressInfo
+    await broker.createTopics(['passed-over'])
+    const producer = relayProducer({
+      brokers: [`127.0.0.1:${port}`, broker.server.bootstrap],
+      connectionTimeout: 5_000,
+    })
+    await producer.connect()
+    await producer.sendBatch({
+      topicMessages: [{ topic: 'passed-over', messages: [{ key: 'k', value: 'v', headers: {} }] }],
+    })
+    await producer.disconnect()
+    suspended.close()
+    expect(await broker.read('passed-over')).toHaveLength(1)
+  })
+
   test('says that nobody answers, where something else does or nothing at all', async () => {
     const silent = createServer(() => undefined).listen(0, '127.0.0.1')
     await once(silent, 'listening')

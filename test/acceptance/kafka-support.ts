@@ -1,5 +1,6 @@
 import { type EachMessagePayload, Kafka, logLevel, Partitioners, type Producer } from 'kafkajs'
 import { type KafkaProducer, relayProducer } from '../../src/kafka/index.ts'
+import { property } from '../../src/runtime/property.ts'
 import { type KafkaOptions, type KafkaServer, startKafka } from '../support/kafka/broker.ts'
 import { makeTopics } from '../support/kafka/make-topics.ts'
 import { comes } from '../support/patience.ts'
@@ -19,26 +20,23 @@ export interface SeenMessage {
 /** What relays are tested with: a producer of kafkajs, and our own. */
 export const RELAY_PRODUCERS = ['producer', 'relayProducer'] as const
 
-/** A broker of a test file's own, and clients of it. */
-export class TestKafka implements AsyncDisposable {
-  readonly server: KafkaServer
+/** Clients of a Kafka, and what is in it. */
+export class KafkaClients {
   /** Gives up soon, so that tests of outages need not wait for its own tries. */
   readonly client: Kafka
   readonly #readingClient: Kafka
+  readonly #brokers: readonly string[]
 
-  private constructor(server: KafkaServer) {
-    this.server = server
-    this.#readingClient = new Kafka({ brokers: [server.bootstrap], logLevel: logLevel.NOTHING })
+  constructor(given: readonly string[]) {
+    const brokers = [...given]
+    this.#brokers = brokers
+    this.#readingClient = new Kafka({ brokers, logLevel: logLevel.NOTHING })
     this.client = new Kafka({
-      brokers: [server.bootstrap],
+      brokers,
       logLevel: logLevel.NOTHING,
       connectionTimeout: 1_000,
       retry: { retries: 2, initialRetryTime: 50 },
     })
-  }
-
-  static async start(options: KafkaOptions = {}): Promise<TestKafka> {
-    return new TestKafka(await startKafka(options))
   }
 
   /** A producer as the transport wants it. It makes no topics by itself. */
@@ -52,7 +50,7 @@ export class TestKafka implements AsyncDisposable {
 
   /** The same without kafkajs. */
   readonly relayProducer = (): KafkaProducer =>
-    relayProducer({ brokers: [this.server.bootstrap], connectionTimeout: 1_000 })
+    relayProducer({ brokers: this.#brokers, connectionTimeout: 1_000 })
 
   async createTopics(
     topics: readonly string[],
@@ -83,10 +81,17 @@ export class TestKafka implements AsyncDisposable {
     return seen
   }
 
+  /** A partition whose leader has just moved does not say yet where it ends. */
   async #ends(topic: string): Promise<readonly (readonly [string, number])[]> {
     const admin = this.client.admin()
     await admin.connect()
-    const offsets = await admin.fetchTopicOffsets(topic)
+    let offsets: Awaited<ReturnType<typeof admin.fetchTopicOffsets>> = []
+    await comes(`${topic} says where it ends`, () =>
+      yet(async () => {
+        offsets = await admin.fetchTopicOffsets(topic)
+        return true
+      }),
+    )
     await admin.disconnect()
     return offsets.map(({ partition, high }) => [`${topic}/${partition}`, Number(high)])
   }
@@ -99,9 +104,33 @@ export class TestKafka implements AsyncDisposable {
     await admin.disconnect()
     return (offsets?.partitions ?? []).map(({ offset }) => Number(offset)).filter((offset) => offset >= 0)
   }
+}
+
+/** A broker of a test file's own, and clients of it. */
+export class TestKafka extends KafkaClients implements AsyncDisposable {
+  readonly server: KafkaServer
+
+  private constructor(server: KafkaServer) {
+    super([server.bootstrap])
+    this.server = server
+  }
+
+  static async start(options: KafkaOptions = {}): Promise<TestKafka> {
+    return new TestKafka(await startKafka(options))
+  }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.server.stop()
+  }
+}
+
+/** Whether it is so; false where the broker that is asked has not learnt yet what was decided. */
+export async function yet(isSo: () => Promise<boolean>): Promise<boolean> {
+  try {
+    return await isSo()
+  } catch (error) {
+    if (property(error, 'retriable') === true) return false
+    throw error
   }
 }
 

@@ -140,4 +140,39 @@ describe('a dispatcher of batches', () => {
       failure: { code: 'TRANSPORT_ERROR', message: expect.stringContaining('a bug') },
     })
   })
+
+  test('an event that cannot be prepared is sent all the same, and others are prepared', async () => {
+    const sent: (readonly string[])[] = []
+    const prepared: string[] = []
+    const session: TransportSession = {
+      send: async (events) => {
+        sent.push(events.map(({ eventId }) => eventId))
+        if (sent.length === 1) await until(() => prepared.length === 2)
+        return events.map(() => ({ kind: 'handled' }))
+      },
+      prepare: ({ eventId }) => {
+        prepared.push(eventId)
+        if (eventId === 'e3') throw new TypeError('a bug')
+      },
+      close: async () => {},
+    }
+    const dispatcher = new BatchDispatcher({ session, clock, batchSize: 2 })
+    const outcomes = [1, 2, 3, 4].map((n) => dispatcher.dispatch(delivery(n) as never))
+    expect(kinds(await Promise.all(outcomes))).toEqual(Array(4).fill('handled'))
+    const both = ['e3', 'e4']
+    expect({ sent, prepared }).toEqual({ sent: [['e1', 'e2'], both], prepared: both })
+  })
+
+  test('a transport that answers with no list fails the attempts of its batch, and is asked for the next', async () => {
+    const answers: unknown[] = [undefined, [{ kind: 'handled' }]]
+    const session: TransportSession = { send: async () => answers.shift() as never, close: async () => {} }
+    const dispatcher = new BatchDispatcher({ session, clock, batchSize: 1 })
+    expect(await dispatcher.dispatch(delivery(1) as never)).toMatchObject({
+      kind: 'failed',
+      failure: { code: 'TRANSPORT_ERROR' },
+      retry: { kind: 'by-policy' },
+    })
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(await dispatcher.dispatch(delivery(2) as never)).toEqual({ kind: 'handled' })
+  })
 })

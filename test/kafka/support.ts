@@ -1,6 +1,13 @@
 import type { DeliveryOutcome } from '../../src/delivery/delivery.ts'
+import type { TransportSession } from '../../src/dispatch/transport.ts'
 import type { OutboxEvent } from '../../src/index.ts'
-import type { KafkaMessage, KafkaProducer, KafkaTopicMessages } from '../../src/kafka/index.ts'
+import {
+  type KafkaMessage,
+  type KafkaProducer,
+  type KafkaProducerOptions,
+  type KafkaTopicMessages,
+  kafka,
+} from '../../src/kafka/index.ts'
 import { type Clock, systemClock } from '../../src/runtime/clock.ts'
 
 /** An event as the queue hands it over. */
@@ -87,3 +94,33 @@ export function kinds(outcomes: readonly DeliveryOutcome[]): readonly string[] {
 export async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await new Promise((resolve) => setImmediate(resolve))
 }
+
+/** A signal that does not abort. */
+export const never: AbortSignal = new AbortController().signal
+
+/** A session of the transport to a broker in memory, and what it has told of outages. */
+export function sessionOf(
+  broker: FakeBroker,
+  options: Partial<KafkaProducerOptions> = {},
+): TransportSession & { readonly told: unknown[] } {
+  const told: unknown[] = []
+  const parts = {
+    subscription: 's',
+    clock,
+    random: () => 0.5,
+    onOutage: (error: unknown) => told.push(error),
+  }
+  const session = kafka({ producer: broker.producer, ...options }).open(parts)
+  return { send: (events, signal) => session.send(events, signal), close: () => session.close(), told }
+}
+
+/** Events of keys of their own, numbered. */
+export const numbered = (
+  count: number,
+  changes: (n: number) => Partial<OutboxEvent> = () => ({}),
+): OutboxEvent[] =>
+  Array.from({ length: count }, (_, n) =>
+    event({ aggregateId: `a${n}`, orderingKey: `k${n}`, payload: { n }, ...changes(n) }),
+  )
+/** What was written, in its order. */
+export const values = (broker: FakeBroker): readonly string[] => broker.written.map(({ value }) => value)

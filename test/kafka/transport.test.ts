@@ -1,37 +1,24 @@
 import { describe, expect, test } from 'vitest'
-import type { TransportSession } from '../../src/dispatch/transport.ts'
 import { InvalidOptionsError, type OutboxEvent } from '../../src/index.ts'
 import {
+  type AnsweredRequest,
   type KafkaProducer,
-  type KafkaProducerOptions,
   kafka,
   type PreparedMessage,
 } from '../../src/kafka/index.ts'
-import { brokerError, clock, event, FakeBroker, kinds, unreachable } from './support.ts'
+import {
+  brokerError,
+  clock,
+  FakeBroker,
+  kinds,
+  never,
+  numbered,
+  sessionOf,
+  unreachable,
+  values,
+} from './support.ts'
 
 const tooLarge = brokerError(10, 'MESSAGE_TOO_LARGE')
-const never = new AbortController().signal
-
-function sessionOf(
-  broker: FakeBroker,
-  options: Partial<KafkaProducerOptions> = {},
-): TransportSession & { readonly told: unknown[] } {
-  const told: unknown[] = []
-  const parts = {
-    subscription: 's',
-    clock,
-    random: () => 0.5,
-    onOutage: (error: unknown) => told.push(error),
-  }
-  const session = kafka({ producer: broker.producer, ...options }).open(parts)
-  return { send: (events, signal) => session.send(events, signal), close: () => session.close(), told }
-}
-
-const numbered = (count: number, changes: (n: number) => Partial<OutboxEvent> = () => ({})): OutboxEvent[] =>
-  Array.from({ length: count }, (_, n) =>
-    event({ aggregateId: `a${n}`, orderingKey: `k${n}`, payload: { n }, ...changes(n) }),
-  )
-const values = (broker: FakeBroker): readonly string[] => broker.written.map(({ value }) => value)
 
 describe('the transport to Kafka', () => {
   test('sends a batch as one request, by topic', async () => {
@@ -166,16 +153,79 @@ describe('the transport to Kafka', () => {
     expect(broker.requests).toEqual([2, 2])
   })
 
-  test.each([
-    ['no topic', { topic: { Other: 'other' } }],
-    ['a topic that Kafka cannot have', { topic: () => 'a b' }],
-    ['a function that throws', { topic: () => JSON.parse('{') as string }],
-  ])('an event with %s is refused for good', async (_, options) => {
-    const broker = new FakeBroker()
-    const [outcome] = await sessionOf(broker, options).send([event()], never)
-    expect(outcome).toMatchObject({ kind: 'failed', failure: { code: 'NO_TOPIC' }, retry: { kind: 'never' } })
-    expect(broker.requests).toEqual([])
+  test('what a producer says is written is not sent again with what was refused, unless it is behind that in its key', async () => {
+    const requests: (readonly string[])[] = []
+    const producer = (): KafkaProducer => ({
+      connect: async () => {},
+      disconnect: async () => {},
+      sendBatch: () => Promise.reject(new Error('it is not asked')),
+      prepare: ({ value }) => ({ size: 1, value }) as PreparedMessage,
+      sendPrepared: async (topics, onWritten) => {
+        const messages = [...topics.values()].flat() as (PreparedMessage & { readonly value: string })[]
+        requests.push(messages.map(({ value }) => value))
+        if (requests.length > 2) return
+        onWritten(messages.filter(({ value }) => value !== '{"n":1}' && value !== '{"n":2}'))
+        throw brokerError(19, 'NOT_ENOUGH_REPLICAS')
+      },
+    })
+    const parts = { subscription: 's', clock, random: () => 0.5, onOutage: () => {} }
+    const session = kafka({ producer }).open(parts)
+    const events = numbered(5, (n) => ({ orderingKey: n === 3 ? 'k1' : `k${n}` }))
+    expect(kinds(await session.send(events, never))).toEqual(Array(5).fill('handled'))
+    const left = ['{"n":1}', '{"n":2}', '{"n":3}']
+    expect(requests.map((sent) => sent.length)).toEqual([5, 3, 3])
+    expect(requests[2]).toEqual(left)
   })
+
+  test('what a producer says is written is handled, also where it gives up on the rest', async () => {
+    const giveUp = new AbortController()
+    const producer = (): KafkaProducer => ({
+      connect: async () => {},
+      disconnect: async () => {},
+      sendBatch: () => Promise.reject(new Error('it is not asked')),
+      prepare: () => ({ size: 1 }),
+      sendPrepared: async (topics, onWritten) => {
+        onWritten([...topics.values()].flat().slice(0, 2))
+        giveUp.abort()
+        throw brokerError(19, 'NOT_ENOUGH_REPLICAS')
+      },
+    })
+    const parts = { subscription: 's', clock, random: () => 0.5, onOutage: () => {} }
+    const outcomes = await kafka({ producer }).open(parts).send(numbered(3), giveUp.signal)
+    expect(kinds(outcomes)).toEqual(['handled', 'handled', 'interrupted'])
+  })
+
+  test.each([
+    ['after it was answered', ['Produce', 'Produce', 'Metadata']],
+    ['before anything was answered', ['Metadata', 'Produce']],
+    ['and is not answered at all', ['Metadata']],
+  ])(
+    'kafkajs that asks anew who leads while it sends, %s, is not believed, and a new producer sends again',
+    async (_, told) => {
+      const broker = new FakeBroker()
+      const answered = [told, ['Produce']]
+      const producer = (): KafkaProducer => {
+        const made = broker.producer()
+        let tell: (request: AnsweredRequest) => void = () => {}
+        return {
+          ...made,
+          on: (_event, listener) => {
+            tell = listener
+          },
+          sendBatch: async (batch) => {
+            const isOfNothing = batch.topicMessages.every(({ messages }) => messages.length === 0)
+            const names = isOfNothing ? ['Metadata'] : (answered.shift() ?? [])
+            for (const apiName of names) tell({ payload: { apiName } })
+            await made.sendBatch(batch)
+          },
+        }
+      }
+      const parts = { subscription: 's', clock, random: () => 0.5, onOutage: () => {} }
+      const session = kafka({ producer }).open(parts)
+      expect(kinds(await session.send(numbered(2), never))).toEqual(['handled', 'handled'])
+      expect([broker.made, broker.requests]).toEqual([2, [0, 2, 0, 2]])
+    },
+  )
 
   test('a producer that can prepare does so once for each record, before its turn or in it', async () => {
     const prepared: string[] = []

@@ -1,7 +1,9 @@
+import { withDeadline } from '../../runtime/abort.ts'
 import type { Clock } from '../../runtime/clock.ts'
+import { DeadlineExceededError } from '../../runtime/errors.ts'
 import { BrokerConnection, type ConnectionOptions } from './broker-connection.ts'
 import { untilReady } from './not-yet.ts'
-import { API, type BrokerAddress, metadataRequest, readMetadata } from './requests.ts'
+import { API, type Api, type BrokerAddress, metadataRequest, readMetadata } from './requests.ts'
 import { authenticate, type SaslCredentials } from './sasl.ts'
 import { WireConnectionError, WireError } from './wire-error.ts'
 
@@ -28,18 +30,26 @@ export class Cluster {
   readonly #topics = new Map<string, KnownTopic>()
   readonly #connections = new Map<string, BrokerConnection>()
   #isClosed = false
+  /** Who answered last. */
+  #answered: BrokerAddress | null = null
   #brokers: ReadonlyMap<number, BrokerAddress> = new Map()
 
   constructor(options: ClusterOptions) {
     this.#options = options
   }
 
-  /** A connection to whichever broker answers first, in the order in which they were named. */
-  async any(): Promise<BrokerConnection> {
+  /**
+   * The answer of whichever broker gives one, the one that did so last before the others. One that takes connections and
+   * answers nothing, as a process that is suspended does, is passed over.
+   */
+  async ask(api: Api, body: Buffer): Promise<Buffer> {
     let failure: unknown = new WireConnectionError('There is no broker')
-    for (const address of this.#options.brokers) {
+    const { brokers } = this.#options
+    for (const address of this.#answered === null ? brokers : [this.#answered, ...brokers]) {
       try {
-        return await this.#to(address)
+        const answer = await this.#askOne(address, api, body)
+        this.#answered = address
+        return answer
       } catch (error) {
         failure = error
       }
@@ -62,7 +72,7 @@ export class Cluster {
     const { clock } = this.#options
     const known = this.#topics.get(name)
     if (known !== undefined && clock.monotonicMs() - known.askedMs < METADATA_GOOD_MS) return known.leaders
-    return untilReady(clock, () => this.#ask(name))
+    return untilReady(clock, () => this.#askForLeaders(name))
   }
 
   /** Asks the brokers anew who leads what. */
@@ -78,7 +88,7 @@ export class Cluster {
   }
 
   async #to(address: BrokerAddress): Promise<BrokerConnection> {
-    const name = `${address.host}:${address.port}`
+    const name = nameOf(address)
     const known = this.#connections.get(name)
     if (known?.isOpen === true) return known
     const connection = await BrokerConnection.open(address, this.#options)
@@ -91,13 +101,28 @@ export class Cluster {
     return connection
   }
 
-  async #ask(name: string): Promise<readonly number[]> {
-    const connection = await this.any()
+  async #askOne(address: BrokerAddress, api: Api, body: Buffer): Promise<Buffer> {
+    const { clock, connectWithinMs } = this.#options
+    const deadline = { clock, timeoutMs: connectWithinMs, what: `The broker at ${nameOf(address)}` }
+    try {
+      return await withDeadline(deadline, async () => (await this.#to(address)).ask(api, body))
+    } catch (error) {
+      // Whatever is asked next would wait behind the question that was not answered.
+      if (error instanceof DeadlineExceededError) this.#connections.get(nameOf(address))?.close()
+      throw error
+    }
+  }
+
+  async #askForLeaders(name: string): Promise<readonly number[]> {
     const askedMs = this.#options.clock.monotonicMs()
-    const { brokers, leaders } = readMetadata(await connection.ask(API.metadata, metadataRequest(name)), name)
+    const { brokers, leaders } = readMetadata(await this.ask(API.metadata, metadataRequest(name)), name)
     if (!leaders.every((leader) => brokers.has(leader))) throw new WireError(NO_LEADER, `topic "${name}"`)
     this.#brokers = brokers
     this.#topics.set(name, { leaders, askedMs })
     return leaders
   }
+}
+
+function nameOf({ host, port }: BrokerAddress): string {
+  return `${host}:${port}`
 }

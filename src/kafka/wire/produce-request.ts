@@ -19,7 +19,8 @@ export interface ProducerIdentity {
 }
 
 const ALL_REPLICAS = -1
-const ANSWER_WITHIN_MS = 30_000
+/** Less than a sender waits: a broker that misses replicas then says so itself, and of which partitions. */
+const ANSWER_WITHIN_MS = 20_000
 /** No transaction, acks, how long the broker may take, how many topics. */
 const HEAD_BYTES = 12
 /** The partition, and how many bytes follow. */
@@ -53,20 +54,28 @@ export function produceRequest(
   return bytes.subarray(0, at)
 }
 
-/** The code of the first partition that was not written; 0 where all were. */
-export function firstRefusal(response: Buffer): number {
+/** A partition that was not written, and the code that says why. */
+export interface Refusal {
+  readonly topic: string
+  readonly partition: number
+  readonly code: number
+}
+
+/** The partitions that were not written. */
+export function refusalsIn(response: Buffer): readonly Refusal[] {
   const reader = new ByteReader(response)
+  const refusals: Refusal[] = []
   for (let topics = reader.int32(); topics > 0; topics -= 1) {
-    reader.text()
+    const topic = reader.text()
     for (let partitions = reader.int32(); partitions > 0; partitions -= 1) {
-      reader.int32()
+      const partition = reader.int32()
       const code = reader.int16()
-      if (code !== 0) return code
+      if (code !== 0) refusals.push({ topic, partition, code })
       // Its offset, its time, and where the log begins.
       reader.skip(24)
     }
   }
-  return 0
+  return refusals
 }
 
 function byTopic(batches: readonly PartitionBatch[]): ReadonlyMap<string, readonly PartitionBatch[]> {

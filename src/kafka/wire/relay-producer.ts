@@ -1,60 +1,23 @@
-import { isIPv6 } from 'node:net'
-import type { ConnectionOptions } from 'node:tls'
 import { type Clock, systemClock } from '../../runtime/clock.ts'
-import {
-  isRecord,
-  oneOfProblem,
-  recordProblem,
-  refuseProblems,
-  shown,
-  textProblem,
-  unknownOptionProblems,
-  wholeNumberProblem,
-} from '../../runtime/option-checks.ts'
+import { isRecord, recordProblem, refuseProblems } from '../../runtime/option-checks.ts'
 import type { KafkaMessage, KafkaProducer, KafkaTopicMessages } from '../client.ts'
 import { Cluster } from './cluster.ts'
 import { type EncodedMessage, MessageEncoder } from './message-encoder.ts'
-import { untilReady } from './not-yet.ts'
+import { untilReady, worstOf } from './not-yet.ts'
 import {
-  firstRefusal,
   type PartitionBatch,
   type ProducerIdentity,
   produceRequest,
+  type Refusal,
+  refusalsIn,
 } from './produce-request.ts'
+import { addressOf, type RelayProducerOptions, relayProducerProblems } from './relay-producer-options.ts'
 import { API, type BrokerAddress, initProducerIdRequest, readProducerIdentity } from './requests.ts'
-import type { SaslCredentials } from './sasl.ts'
 import { WireConnectionError, WireError } from './wire-error.ts'
 
-/** How a relay's own producer reaches the brokers. The names are those of kafkajs. */
-export interface RelayProducerOptions {
-  /** Where to begin: `['kafka-1:9092', 'kafka-2:9092']`. */
-  readonly brokers: readonly string[]
-  /** @default 'commitpost' */
-  readonly clientId?: string
-  /**
-   * TLS: true, or what `tls.connect` takes (`ca`, `cert`, `key` …).
-   * @default false
-   */
-  readonly ssl?: boolean | ConnectionOptions
-  /** Who this client is, where brokers ask. */
-  readonly sasl?: SaslCredentials
-  /**
-   * How long a broker may take to answer a new connection, in milliseconds.
-   * @default 5_000
-   */
-  readonly connectionTimeout?: number
-}
-
-const OPTION_NAMES: readonly (keyof RelayProducerOptions)[] = [
-  'brokers',
-  'clientId',
-  'ssl',
-  'sasl',
-  'connectionTimeout',
-]
-const LONGEST_CONNECT_MS = 600_000
-const ADDRESS = /^(.+):(\d{1,5})$/
 const SEQUENCES = 2 ** 31
+
+type OnWritten = (messages: readonly EncodedMessage[]) => void
 
 /**
  * A producer that does only what a relay asks of one, at a fraction of what kafkajs takes for a message: idempotent, all
@@ -67,7 +30,7 @@ const SEQUENCES = 2 ** 31
 export function relayProducer(options: RelayProducerOptions): KafkaProducer {
   refuseProblems(
     'relayProducer',
-    isRecord(options) ? optionProblems(options) : [recordProblem('the options', options)],
+    isRecord(options) ? relayProducerProblems(options) : [recordProblem('the options', options)],
   )
   return new RelayProducer(options, systemClock)
 }
@@ -102,9 +65,8 @@ class RelayProducer implements KafkaProducer {
   }
 
   async connect(): Promise<void> {
-    const connection = await this.#cluster.any()
     this.#identity = await untilReady(this.#clock, async () =>
-      readProducerIdentity(await connection.ask(API.initProducerId, initProducerIdRequest())),
+      readProducerIdentity(await this.#cluster.ask(API.initProducerId, initProducerIdRequest())),
     )
   }
 
@@ -122,8 +84,11 @@ class RelayProducer implements KafkaProducer {
   }
 
   /** One after the other: a request behind one that failed must not be written. */
-  sendPrepared(topics: ReadonlyMap<string, readonly EncodedMessage[]>): Promise<void> {
-    const sent = this.#last.then(() => this.#send(topics))
+  sendPrepared(
+    topics: ReadonlyMap<string, readonly EncodedMessage[]>,
+    onWritten: OnWritten = () => undefined,
+  ): Promise<void> {
+    const sent = this.#last.then(() => this.#send(topics, onWritten))
     this.#last = sent.catch(() => {
       throw new WireConnectionError('An earlier request of this producer failed')
     })
@@ -135,17 +100,30 @@ class RelayProducer implements KafkaProducer {
     this.#cluster.close()
   }
 
-  /** A leader may have moved: what went to the old one is sent again under the same numbers, and is written once. */
-  async #send(topics: ReadonlyMap<string, readonly EncodedMessage[]>): Promise<void> {
+  /** A leader may have moved: what the old one refused is sent again under the same numbers. */
+  async #send(topics: ReadonlyMap<string, readonly EncodedMessage[]>, onWritten: OnWritten): Promise<void> {
+    let open: readonly PartitionBatch[] = await this.#numbered(topics)
+    await untilReady(this.#clock, async () => {
+      const requests = [...(await this.#byLeader(open))]
+      // All of them are waited for: of each it is known then whether it was written.
+      const rounds = await Promise.all(
+        requests.map(([leader, each]) => this.#produce(leader, each, onWritten)),
+      )
+      open = rounds.flatMap(({ unwritten }) => unwritten)
+      const worst = worstOf(rounds.flatMap(({ failure }) => failure ?? []))
+      if (worst !== null) throw worst
+    })
+  }
+
+  async #numbered(
+    topics: ReadonlyMap<string, readonly EncodedMessage[]>,
+  ): Promise<readonly PartitionBatch[]> {
     const batches: PartitionBatch[] = []
     for (const [topic, messages] of topics) {
       const leaders = await this.#cluster.leaders(topic)
       batches.push(...this.#batchesOf(topic, messages, leaders.length))
     }
-    await untilReady(this.#clock, async () => {
-      const requests = await this.#byLeader(batches)
-      await Promise.all([...requests].map(([leader, each]) => this.#produce(leader, each)))
-    })
+    return batches
   }
 
   async #byLeader(
@@ -165,18 +143,13 @@ class RelayProducer implements KafkaProducer {
   #batchesOf(topic: string, messages: readonly EncodedMessage[], count: number): readonly PartitionBatch[] {
     const partitions: EncodedMessage[][] = Array.from({ length: count }, () => [])
     for (const message of messages) partitions[this.#partitionOf(message, count)]?.push(message)
-    return partitions.flatMap((chosen, partition) =>
-      chosen.length === 0
-        ? []
-        : [
-            {
-              topic,
-              partition,
-              messages: chosen,
-              firstSequence: this.#take(topic, partition, chosen.length),
-            },
-          ],
-    )
+    const batches: PartitionBatch[] = []
+    for (const [partition, chosen] of partitions.entries()) {
+      if (chosen.length === 0) continue
+      const firstSequence = this.#take(topic, partition, chosen.length)
+      batches.push({ topic, partition, messages: chosen, firstSequence })
+    }
+    return batches
   }
 
   #partitionOf({ keyHash }: EncodedMessage, partitions: number): number {
@@ -194,54 +167,33 @@ class RelayProducer implements KafkaProducer {
     return first
   }
 
-  async #produce(leader: number, batches: readonly PartitionBatch[]): Promise<void> {
-    if (this.#identity === null) throw new WireConnectionError('The producer is not connected')
-    const connection = await this.#cluster.leader(leader)
-    const request = produceRequest(batches, this.#identity, this.#clock.now().getTime())
-    const code = firstRefusal(await connection.ask(API.produce, request))
-    if (code === 0) return
+  async #produce(
+    leader: number,
+    batches: readonly PartitionBatch[],
+    onWritten: OnWritten,
+  ): Promise<{ readonly unwritten: readonly PartitionBatch[]; readonly failure: Error | null }> {
+    try {
+      if (this.#identity === null) throw new WireConnectionError('The producer is not connected')
+      const connection = await this.#cluster.leader(leader)
+      const request = produceRequest(batches, this.#identity, this.#clock.now().getTime())
+      const refusals = refusalsIn(await connection.ask(API.produce, request))
+      const unwritten = refusals.length === 0 ? [] : batches.filter((batch) => isAmong(refusals, batch))
+      for (const batch of batches) if (!unwritten.includes(batch)) onWritten(batch.messages)
+      return { unwritten, failure: this.#refused(refusals) }
+    } catch (error) {
+      const failure = error instanceof Error ? error : new WireConnectionError(String(error))
+      return { unwritten: batches, failure }
+    }
+  }
+
+  #refused(refusals: readonly Refusal[]): WireError | null {
+    if (refusals.length === 0) return null
     this.#cluster.forget()
-    const places = batches.map(({ topic, partition }) => `${topic}/${partition}`)
-    throw new WireError(code, `messages for ${places.join(', ')}`)
+    const places = refusals.map(({ topic, partition }) => `${topic}/${partition}`)
+    return worstOf(refusals.map(({ code }) => new WireError(code, `messages for ${places.join(', ')}`)))
   }
 }
 
-function addressOf(broker: string): BrokerAddress | null {
-  const [, name = '', port = ''] = ADDRESS.exec(broker) ?? []
-  const host = name.startsWith('[') && name.endsWith(']') ? name.slice(1, -1) : name
-  const isHost = host !== '' && (!host.includes(':') || isIPv6(host))
-  return isHost && Number(port) > 0 && Number(port) < 65_536 ? { host, port: Number(port) } : null
-}
-
-function optionProblems(options: Readonly<Record<string, unknown>>): readonly (string | null)[] {
-  const { ssl, sasl } = options
-  const isSsl = ssl === undefined || typeof ssl === 'boolean' || isRecord(ssl)
-  return [
-    ...unknownOptionProblems(options, OPTION_NAMES),
-    brokersProblem(options['brokers']),
-    textProblem('clientId', options['clientId']),
-    isSsl ? null : `ssl must be true, false or an object, but is ${shown(ssl)}`,
-    ...(sasl === undefined ? [] : saslProblems(sasl)),
-    wholeNumberProblem('connectionTimeout', options['connectionTimeout'], 1, LONGEST_CONNECT_MS),
-  ]
-}
-
-function brokersProblem(brokers: unknown): string | null {
-  const wanted = "brokers must be a list of at least one 'host:port'"
-  if (!Array.isArray(brokers) || brokers.length === 0) return `${wanted}, but is ${shown(brokers)}`
-  const wrong: unknown = brokers.find((broker) => typeof broker !== 'string' || addressOf(broker) === null)
-  return wrong === undefined ? null : `${wanted}, but has ${shown(wrong)}`
-}
-
-function saslProblems(sasl: unknown): readonly (string | null)[] {
-  if (!isRecord(sasl)) return [recordProblem('sasl', sasl)]
-  return [
-    ...unknownOptionProblems(sasl, ['mechanism', 'username', 'password']),
-    oneOfProblem('mechanism of sasl', sasl['mechanism'] ?? null, ['plain', 'scram-sha-256', 'scram-sha-512']),
-    textProblem('username of sasl', sasl['username'] ?? null),
-    // A password must not be shown, so it is not.
-    typeof sasl['password'] === 'string' && sasl['password'] !== ''
-      ? null
-      : 'password of sasl must be text that is not empty',
-  ]
+function isAmong(refusals: readonly Refusal[], { topic, partition }: PartitionBatch): boolean {
+  return refusals.some((refusal) => refusal.topic === topic && refusal.partition === partition)
 }

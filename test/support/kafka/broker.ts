@@ -44,36 +44,56 @@ export interface KafkaOptions {
 
 /** Starts a broker in about five seconds, once the jars are fetched. Topics come into being when they are written to. */
 export async function startKafka(options: KafkaOptions = {}): Promise<KafkaServer> {
-  const { libs } = await ensureJars()
-  const server = await JavaServer.create('Kafka')
-  const port = options.port ?? (await freePort())
-  const bootstrap = `127.0.0.1:${port}`
+  const bootstrap = `127.0.0.1:${options.port ?? (await freePort())}`
   const saslBootstrap = `127.0.0.1:${await freePort()}`
   const tlsBootstrap = `127.0.0.1:${await freePort()}`
+  const settings = await brokerSettings(bootstrap, `127.0.0.1:${await freePort()}`)
+  const withSasl = { ...settings, ...saslSettings(settings, saslBootstrap, options.user) }
+  const control = await startNode({
+    bootstrap,
+    settings: { ...withSasl, ...tlsSettings(withSasl, tlsBootstrap, options.certificate) },
+    cluster: clusterId(randomBytes(16)),
+    formatArguments: scramArguments(options.user),
+    jvm: options.jvm ?? 'small',
+  })
+  return Object.assign(control, { bootstrap, saslBootstrap, tlsBootstrap })
+}
+
+/** One process of Kafka, with a directory of its own. */
+export interface KafkaNode {
+  /** Where it answers clients once it is ready. */
+  readonly bootstrap: string
+  /** All of them but the directory for its data. */
+  readonly settings: Properties
+  readonly cluster: string
+  /** What else its storage is made with. */
+  readonly formatArguments: readonly string[]
+  readonly jvm: Jvm
+}
+
+/** Starts one, and waits until it answers clients. */
+export async function startNode(node: KafkaNode): Promise<ServerControl> {
+  const { libs } = await ensureJars()
+  const server = await JavaServer.create('Kafka')
   const file = join(server.directory, 'server.properties')
   const java = (main: string, args: readonly string[]): JavaProgram => ({
     classpath: join(libs, '*'),
     main,
     args,
     heapMb: { small: 320, full: 1_024 },
-    jvm: options.jvm ?? 'small',
+    jvm: node.jvm,
   })
-  const start = (): Promise<void> => server.start(java('kafka.Kafka', [file]), () => answers(bootstrap))
+  const start = (): Promise<void> => server.start(java('kafka.Kafka', [file]), () => answers(node.bootstrap))
   try {
-    const settings = await brokerSettings(server.directory, port)
-    const withSasl = { ...settings, ...saslSettings(settings, saslBootstrap, options.user) }
-    const withTls = { ...withSasl, ...tlsSettings(withSasl, tlsBootstrap, options.certificate) }
-    await writeFile(file, propertiesText(withTls))
-    const cluster = clusterId(randomBytes(16))
-    await server.run(
-      java('kafka.tools.StorageTool', ['format', '-t', cluster, '-c', file, ...scramArguments(options.user)]),
-    )
+    await writeFile(file, propertiesText({ ...node.settings, 'log.dirs': join(server.directory, 'data') }))
+    const format = ['format', '-t', node.cluster, '-c', file, ...node.formatArguments]
+    await server.run(java('kafka.tools.StorageTool', format))
     await start()
   } catch (error) {
     await server.remove('SIGKILL')
     throw error
   }
-  return Object.assign(server.control(start), { bootstrap, saslBootstrap, tlsBootstrap })
+  return server.control(start)
 }
 
 /** A name for the cluster. It must not begin with a dash, or the program that formats the storage takes it for an option. */
@@ -82,13 +102,12 @@ export function clusterId(bytes: Uint8Array): string {
   return id.startsWith('-') ? `A${id.slice(1)}` : id
 }
 
-async function brokerSettings(directory: string, port: number): Promise<Properties> {
-  const controller = `127.0.0.1:${await freePort()}`
+/** Of a node that is broker and controller, for clients at `bootstrap`. */
+export async function brokerSettings(bootstrap: string, controller: string): Promise<Properties> {
   return {
     ...(await sharedSettings('kafka.env', 'KAFKA_')),
-    listeners: `PLAINTEXT://127.0.0.1:${port},CONTROLLER://${controller}`,
+    listeners: `PLAINTEXT://${bootstrap},CONTROLLER://${controller}`,
     'controller.quorum.voters': `1@${controller}`,
-    'log.dirs': join(directory, 'data'),
   }
 }
 

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { PATIENCE_MS } from '../patience-ms.ts'
 
 /** The settings of a connector by name, as Kafka Connect takes them. */
 export type ConnectorConfig = Readonly<Record<string, string>>
@@ -12,6 +13,14 @@ export interface ConnectorStatus {
   readonly trace: string
 }
 
+/** What a connector says of its settings. */
+export interface Judged {
+  /** Those that it does not know. */
+  readonly unknown: readonly string[]
+  /** What is wrong, by setting. Where the values alone are right it looks for the database. */
+  readonly problems: Readonly<Record<string, readonly string[]>>
+}
+
 /** The connectors of a Kafka Connect. */
 export interface Connectors {
   /** Whether Kafka Connect answers and has joined its group. */
@@ -21,13 +30,11 @@ export interface Connectors {
   /** Waits until a connector and its task run; fails with what it says if it fails. */
   running(name: string): Promise<void>
   status(name: string): Promise<ConnectorStatus>
-  /** Which of these settings the connector of that class does not know. */
-  unknownSettings(plugin: string, config: ConnectorConfig): Promise<readonly string[]>
+  /** Has the connector of that class judge these settings, as it does before it is registered. */
+  validate(plugin: string, config: ConnectorConfig): Promise<Judged>
   /** Removes a connector. What it has made in the database stays. */
   unregister(name: string): Promise<void>
 }
-
-const PATIENCE_MS = 120_000
 
 /** Speaks with the REST interface of a Kafka Connect. */
 export function connectorsAt(url: string): Connectors {
@@ -44,7 +51,7 @@ export function connectorsAt(url: string): Connectors {
     },
     running,
     status,
-    unknownSettings: (plugin, config) => findUnknown(url, plugin, config),
+    validate: (plugin, config) => validate(url, plugin, config),
     unregister: (name) => ask(`${url}/connectors/${name}`, 'DELETE'),
   }
 }
@@ -62,17 +69,27 @@ interface StatusAnswer {
   readonly tasks: readonly { readonly state: string; readonly trace?: string }[]
 }
 
-async function findUnknown(url: string, plugin: string, config: ConnectorConfig): Promise<readonly string[]> {
+interface ValidateAnswer {
+  readonly configs: readonly {
+    readonly definition: { readonly name: string }
+    readonly value: { readonly errors: readonly string[] } | null
+  }[]
+}
+
+async function validate(url: string, plugin: string, config: ConnectorConfig): Promise<Judged> {
   const response = await fetch(`${url}/connector-plugins/${plugin}/config/validate`, {
     method: 'PUT',
     headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(config),
+    // Where it is registered, it gets its name from the address.
+    body: JSON.stringify({ name: 'judged', ...config }),
   })
-  const { configs } = (await response.json()) as { configs: { definition: { name: string } }[] }
+  const { configs } = (await response.json()) as ValidateAnswer
   const known = new Set(configs.map(({ definition }) => definition.name))
   // What is not known either is handed on to what keeps the history of the tables.
   const passedOn = 'schema.history.internal.kafka.'
-  return Object.keys(config).filter((name) => !known.has(name) && !name.startsWith(passedOn))
+  const unknown = Object.keys(config).filter((name) => !known.has(name) && !name.startsWith(passedOn))
+  const errors = configs.map(({ definition, value }) => [definition.name, value?.errors ?? []] as const)
+  return { unknown, problems: Object.fromEntries(errors.filter(([, of]) => of.length > 0)) }
 }
 
 async function untilRunning(name: string, look: () => Promise<ConnectorStatus>): Promise<void> {

@@ -9,6 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { end, hasExited } from '../../../src/testing/postgres/server.ts'
 import { startWatchdog, type Watchdog } from '../../../src/testing/postgres/watchdog.ts'
 import { findProgram } from '../find-program.ts'
+import { PATIENCE_MS } from '../patience-ms.ts'
 
 /** A program of Java: its main class, what it is told, and where its classes are. */
 export interface JavaProgram {
@@ -34,11 +35,12 @@ export interface ServerControl extends AsyncDisposable {
   stop(): Promise<void>
   /** Kills the server with SIGKILL, as a crash would; `restart` brings it back with its data. */
   kill(): Promise<void>
+  /** Stops the server as an operator would; `restart` brings it back with its data. */
+  shutDown(): Promise<void>
   /** Stops the server, if it runs, and starts it again on the same port and data. */
   restart(): Promise<void>
 }
 
-const START_MS = 180_000
 const STOP_MS = 20_000
 
 /** A Java server with a temporary directory of its own. Both go with this process, however it dies. */
@@ -77,7 +79,7 @@ export class JavaServer {
   async start(program: JavaProgram, answers: () => Promise<boolean>): Promise<void> {
     const child = this.#spawn(program)
     child.unref() // it does not keep this process alive; what waits for it does
-    const deadline = performance.now() + START_MS
+    const deadline = performance.now() + PATIENCE_MS
     while (!(await answers())) {
       if (hasExited(child)) throw await this.failure(`${this.#name} ended while it was starting`)
       if (performance.now() > deadline) throw await this.failure(`${this.#name} does not answer`)
@@ -113,6 +115,7 @@ export class JavaServer {
       },
       stop,
       kill: () => this.end('SIGKILL'),
+      shutDown: () => this.end('SIGTERM'),
       restart: async () => {
         await this.end('SIGTERM')
         await start()
