@@ -182,11 +182,17 @@ function followAmbientTrace(headers: Map<string, unknown>, ambient: object): voi
   headers.set('tracestate', property(ambient, 'tracestate'))
 }
 
-// As the standard asks: who gets a malformed traceparent goes on without, and without its tracestate.
+// As the standard asks: who gets a malformed traceparent goes on without, and without its tracestate. What is no text at all
+// came from no request: it is refused with the other headers.
 function dropBrokenTrace(headers: Map<string, unknown>): void {
   const traceparent = headers.get('traceparent')
   const tracestate = headers.get('tracestate')
+  if (!isTextOrNone(traceparent) || !isTextOrNone(tracestate)) return
   const hasTrace = typeof traceparent === 'string' && isTraceparent(traceparent)
   if (!hasTrace) headers.delete('traceparent')
   if (!hasTrace || typeof tracestate !== 'string' || !isTracestate(tracestate)) headers.delete('tracestate')
+}
+
+function isTextOrNone(value: unknown): boolean {
+  return value === undefined || typeof value === 'string'
 }

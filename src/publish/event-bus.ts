@@ -24,7 +24,7 @@ export interface EventDetails {
   readonly orderingKey?: string | number | bigint | undefined
   /** Attributes of the domain (ownerId, market …). Texts; each also becomes a field of the envelope. */
   readonly headers?: EventHeaders | undefined
-  /** The W3C trace this belongs to. A malformed one is left out: a broken header must not break a business transaction. */
+  /** The W3C trace this belongs to. A malformed text is left out: a broken header must not break a business transaction. */
   readonly traceparent?: string | undefined
   readonly tracestate?: string | undefined
   /** What ties together all events of one business operation. */

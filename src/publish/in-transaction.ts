@@ -9,11 +9,15 @@ import {
   unknownOptionProblems,
   wholeNumberProblem,
 } from '../runtime/option-checks.ts'
-import { isInstance, property } from '../runtime/property.ts'
+import { isPoolOfClients } from '../runtime/pool-shape.ts'
+import { isInstance } from '../runtime/property.ts'
 import { type Random, systemRandom } from '../runtime/random.ts'
-import { sqlState } from '../runtime/sql-state.ts'
+import { surviveLoss } from '../runtime/survive-loss.ts'
+import type { BeginWith } from '../store/deferred-begin.ts'
 import type { Transaction } from '../store/transaction.ts'
-import { type CommitWith, type TailStatement, TransactionTail } from '../store/transaction-tail.ts'
+import { type CommitWith, openTail } from '../store/transaction-tail.ts'
+import { commit, commitAtEndOf, type Ended, type TransactionEnds } from './commit.ts'
+import { isAnswer, isTransient } from './transaction-errors.ts'
 
 /** A client taken from a pool: what `pg` hands out fits. */
 export interface PooledTransaction extends Transaction {
@@ -79,19 +83,32 @@ export async function inTransaction<Pool extends TransactionPool, Result>(
 }
 
 /**
- * Has the client as soon as its transaction is committed. What it begins there is not waited for, but the client goes back
- * to the pool only after it; null where it begins nothing. It must not throw.
+ * Has the client as soon as its transaction is committed, and what is under way on it already: workers are being told. What
+ * it begins there is not waited for, but the client goes back to the pool only after it; null where it begins nothing. It
+ * must not throw.
  */
-export type OnCommitted = (client: PooledTransaction) => Promise<unknown> | null
+export type OnCommitted = (
+  client: PooledTransaction,
+  telling: Promise<unknown> | null,
+) => Promise<unknown> | null
 
 /** What an outbox adds to a transaction. */
 export interface TransactionHooks {
   readonly onCommitted: OnCommitted
-  /** The way to send a statement and COMMIT in one round trip on a client; null where it has none. */
+  /** The way to send something in one write with COMMIT on a client; null where it has none. */
   readonly commitWith: (client: PooledTransaction) => CommitWith | null
+  /** The way to send BEGIN and a statement in one write on a client; null where it has none. */
+  readonly beginWith: (client: PooledTransaction) => BeginWith | null
+  /** Asked just before COMMIT is sent: true tells workers in the same write. */
+  readonly mayTell: () => boolean
 }
 
-const NO_HOOKS: TransactionHooks = { onCommitted: () => null, commitWith: () => null }
+const NO_HOOKS: TransactionHooks = {
+  onCommitted: () => null,
+  commitWith: () => null,
+  beginWith: () => null,
+  mayTell: () => false,
+}
 
 /**
  * Does what `inTransaction` does, and something more on the same client after the commit, whatever becomes of that. What
@@ -145,7 +162,7 @@ const OPTION_NAMES: readonly (keyof InTransactionOptions)[] = [
 
 function resolveOptions(pool: unknown, work: unknown, options: InTransactionOptions): ResolvedOptions {
   refuseProblems('inTransaction', [
-    typeof property(pool, 'connect') === 'function' ? null : 'pool must be a pool, such as new pg.Pool()',
+    isPoolOfClients(pool) ? null : 'pool must be a pool, such as new pg.Pool(), and not one client of it',
     functionProblem('work', work ?? null),
     ...optionProblems(options),
   ])
@@ -173,19 +190,18 @@ async function runOnce<Result>(
   hooks: TransactionHooks,
 ): Promise<Result> {
   const client = await pool.connect()
-  // A checked-out pg client whose connection breaks emits 'error', which ends the process if nobody listens. The
-  // statement under way, or the next one, fails with the same news.
-  const ignore = (): void => undefined
-  client.on?.('error', ignore)
+  const stopListening = surviveLoss(client)
   const release = (broken?: Error): void => {
-    client.removeListener?.('error', ignore)
+    stopListening()
     client.release(broken)
   }
-  const result = await committed(client, begin, work, hooks).catch(async (error: unknown) => {
-    release(await rolledBack(client, error))
+  const ends = endsOf(client, begin, hooks)
+  const done = await committed(client, begin, work, ends).catch(async (error: unknown) => {
+    const hasBegun = ends === null || (await ends.tail.abandon())
+    release(hasBegun ? await rolledBack(client, error) : undefined)
     throw error
   })
-  const begun = hooks.onCommitted(client)
+  const begun = done.wasSent ? hooks.onCommitted(client, done.telling) : null
   if (begun === null) release()
   // The transaction is committed: what fails now is nobody's news, but a broken connection must not be handed out again.
   else
@@ -193,54 +209,31 @@ async function runOnce<Result>(
       () => release(),
       (error: unknown) => release(isAnswer(error) ? undefined : asError(error)),
     )
-  return result
+  return done.result
+}
+
+/** Null where both ends are to be sent as statements of their own. */
+function endsOf(client: PooledTransaction, begin: string, hooks: TransactionHooks): TransactionEnds | null {
+  const send = hooks.commitWith(client)
+  if (send === null) return null
+  const tail = openTail(client, { text: begin, beginWith: hooks.beginWith(client) })
+  return tail === null ? null : { tail, send, mayTell: hooks.mayTell }
 }
 
 async function committed<Result>(
   client: PooledTransaction,
   begin: string,
   work: (tx: PooledTransaction) => Promise<Result>,
-  { commitWith }: TransactionHooks,
-): Promise<Result> {
-  await client.query(begin)
-  const send = commitWith(client)
-  const tail = send === null ? null : new TransactionTail(client)
+  ends: TransactionEnds | null,
+): Promise<{ readonly result: Result } & Ended> {
   try {
+    if (ends === null) await client.query(begin)
     const result = await work(client)
-    const last = (await tail?.end()) ?? null
-    await (last === null || send === null ? commit(client) : commitAfter(last, send))
-    return result
+    const { wasSent, telling } = await (ends === null ? commit(client) : commitAtEndOf(ends, client))
+    return { result, wasSent, telling }
   } finally {
-    tail?.close()
+    ends?.tail.close()
   }
-}
-
-async function commit(client: PooledTransaction): Promise<void> {
-  const { command } = await client.query('COMMIT').catch(failedCommit)
-  refuseRolledBack(command)
-}
-
-async function commitAfter(last: TailStatement, send: CommitWith): Promise<void> {
-  const { command, refused } = await send(last).catch(failedCommit)
-  if (refused !== undefined) throw isAnswer(refused) ? last.explain(refused) : unknownOutcome(refused)
-  refuseRolledBack(command)
-}
-
-function failedCommit(error: unknown): never {
-  throw isAnswer(error) ? error : unknownOutcome(error)
-}
-
-function unknownOutcome(cause: unknown): UnknownOutcomeError {
-  return new UnknownOutcomeError('the transaction (COMMIT)', [], { cause })
-}
-
-function refuseRolledBack(command: string | undefined): void {
-  if (command !== 'ROLLBACK') return
-  throw new CommitpostError(
-    'TRANSACTION_ABORTED',
-    'The transaction was rolled back, although no error reached its end: a statement in it had failed, and the error ' +
-      'was caught. Nothing was written. Let such errors through, or use a savepoint around what may fail.',
-  )
 }
 
 /** Rolls back. Returns the error for which the connection must not be used again, if there is one. */
@@ -269,27 +262,4 @@ async function runAfterCommit(afterCommit: (() => void | Promise<void>) | undefi
       { cause: error },
     )
   }
-}
-
-const TRANSIENT: ReadonlySet<unknown> = new Set(['40001', '40P01'])
-const LONGEST_CAUSE_CHAIN = 5
-
-// The work may have wrapped the driver's error.
-function isTransient(error: unknown): boolean {
-  if (isInstance(error, UnknownOutcomeError)) return false
-  let cause = error
-  for (let depth = 0; depth < LONGEST_CAUSE_CHAIN && cause !== undefined && cause !== null; depth += 1) {
-    if (TRANSIENT.has(property(cause, 'code'))) return true
-    cause = property(cause, 'cause')
-  }
-  return false
-}
-
-// A server that goes away, or fails inside, may have committed before it said so.
-const AMBIGUOUS_SQLSTATE = /^(08|57P0|58|XX)/
-
-/** True when the server itself answered that the commit failed: then nothing was committed. */
-function isAnswer(error: unknown): boolean {
-  const code = sqlState(error)
-  return code !== null && !AMBIGUOUS_SQLSTATE.test(code)
 }

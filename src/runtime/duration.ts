@@ -7,6 +7,9 @@ export type DurationUnit = 'ms' | 's' | 'sec' | 'm' | 'min' | 'h' | 'hour' | 'ho
 /** A length of time: a number of milliseconds, or text such as '500ms', '1m', '5 min', '24h'. */
 export type Duration = number | `${number}${'' | ' '}${DurationUnit}`
 
+/** A hundred years: longer than any database has kept anything, and short enough for its clock. */
+export const LONGEST_AGE: Duration & string = '36525d'
+
 const UNIT_MS: Readonly<Record<DurationUnit, number>> = {
   ms: 1,
   s: 1_000,

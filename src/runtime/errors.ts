@@ -14,14 +14,16 @@ export class CommitpostError extends Error {
 
 /** Options that cannot work. Lists every problem at once, so that one run is enough to fix them all. */
 export class InvalidOptionsError extends CommitpostError {
+  /** Whose options are wrong: `the worker`, `subscription "billing"`. */
+  readonly what: string
   readonly problems: readonly string[]
 
-  /** `what` names the thing whose options are wrong: "worker", "subscription \"billing\"". */
   constructor(what: string, problems: readonly string[]) {
     super(
       'INVALID_OPTIONS',
       `Invalid options for ${what}:\n${problems.map((text) => `- ${text}`).join('\n')}`,
     )
+    this.what = what
     this.problems = problems
   }
 }
@@ -47,6 +49,18 @@ export class LeaseLostError extends CommitpostError {
     )
     this.eventId = delivery.eventId
     this.subscription = delivery.subscription
+  }
+}
+
+/** An event may not be completed yet, because what was done before it on its key is not written down. */
+export class OutOfTurnError extends CommitpostError {
+  constructor({ eventId }: { readonly eventId: string }) {
+    super(
+      'RETRY_LATER',
+      `Event ${eventId} cannot be completed before an earlier event of its ordering key, whose result is not written yet: ` +
+        'somebody has its row in outbox_delivery locked, or a trigger refuses it. Roll the transaction back. The event is ' +
+        'delivered again after that one, and this attempt does not count.',
+    )
   }
 }
 
@@ -138,19 +152,41 @@ export interface NotInTransactionOptions extends ErrorOptions {
    * @default unknown: there is a client, but no transaction on it
    */
   readonly call?: string
+  /**
+   * True where what was given has no `query` that could be called, as the handles of other clients.
+   * @default false
+   */
+  readonly cannotQuery?: boolean
 }
 
 /** An operation that must be atomic with the caller's rows was called outside a transaction. */
 export class NotInTransactionError extends CommitpostError {
-  constructor(operation = 'publish', { call, ...options }: NotInTransactionOptions = {}) {
-    const advice =
-      call === undefined
-        ? `${operation} was called outside a transaction, so nothing was written. ` +
-          'Open a transaction (BEGIN) on the client you pass, and pass that client, not the pool.'
-        : `${operation} was called without a transaction, so nothing was written. The first argument is the client ` +
-          `that your transaction runs on: outbox.inTransaction(pool, async (tx) => { await ${call} })`
-    super('NOT_IN_TRANSACTION', advice, options)
+  constructor(
+    operation = 'publish',
+    { call, cannotQuery = false, ...options }: NotInTransactionOptions = {},
+  ) {
+    super('NOT_IN_TRANSACTION', `${operation} ${transactionAdvice(call, cannotQuery)}`, options)
   }
+}
+
+function transactionAdvice(call: string | undefined, cannotQuery: boolean): string {
+  if (call !== undefined) {
+    return (
+      'was called without a transaction, so nothing was written. The first argument is the client ' +
+      `that your transaction runs on: outbox.inTransaction(pool, async (tx) => { await ${call} })`
+    )
+  }
+  if (cannotQuery) {
+    return (
+      'was given something without query(text, params), so nothing was written. Pass the pg client that your transaction ' +
+      'runs on. The handles of Drizzle, Knex, Kysely, postgres.js and others need a few lines around them: { query: async ' +
+      '(text, params) => … }, as in docs/orms.md.'
+    )
+  }
+  return (
+    'was called outside a transaction, so nothing was written. ' +
+    'Open a transaction (BEGIN) on the client you pass, and pass that client, not the pool.'
+  )
 }
 
 /**
@@ -189,47 +225,23 @@ export class UnknownOutcomeError extends CommitpostError {
   }
 }
 
-/** Commitpost's tables are not where this process looks for them. Nothing was read or written. */
-export class SchemaMissingError extends CommitpostError {
-  readonly schema: string
-
-  /** `schema` is its plain name, without quotes. */
-  constructor(schema: string, options?: ErrorOptions) {
-    super(
-      'SCHEMA_MISSING',
-      `There are no Commitpost tables in schema "${schema}". Create them with \`commitpost migrate up --schema ` +
-        `${schema}\` or migrateUp(pool, { schema: '${schema}' }), or name the schema they are in.`,
-      options,
-    )
-    this.schema = schema
-  }
-}
-
-/** The tables are of another version than this code can work with. */
-export class SchemaVersionError extends CommitpostError {
-  readonly found: number
-  readonly needed: number
-
-  constructor(found: number, needed: number, options?: ErrorOptions) {
-    const advice =
-      found > needed
-        ? 'Upgrade the commitpost package of this process.'
-        : 'Run `commitpost migrate up` with a role that owns the schema.'
-    super(
-      'SCHEMA_VERSION',
-      `The database has Commitpost schema version ${found}, and this process needs version ${needed}. ${advice}`,
-      options,
-    )
-    this.found = found
-    this.needed = needed
-  }
+/** What a subscription is and what the code wants it to be, in the words of its options. */
+export interface ConflictingSettings {
+  readonly registered: string
+  readonly declared: string
 }
 
 /** A subscription is registered under this name with settings that cannot be changed while it lives. */
 export class SubscriptionConflictError extends CommitpostError {
   readonly subscription: string
+  readonly settings: ConflictingSettings
 
-  constructor(subscription: string, difference: string, options?: ErrorOptions) {
+  constructor(
+    subscription: string,
+    difference: string,
+    settings: ConflictingSettings,
+    options?: ErrorOptions,
+  ) {
     super(
       'SUBSCRIPTION_CONFLICT',
       `Subscription "${subscription}" is registered with other settings: ${difference}. ` +
@@ -237,6 +249,7 @@ export class SubscriptionConflictError extends CommitpostError {
       options,
     )
     this.subscription = subscription
+    this.settings = settings
   }
 }
 
@@ -252,6 +265,7 @@ export interface NotFoundDetails extends ErrorOptions {
 export class NotFoundError extends CommitpostError {
   readonly what:
     | 'dead letter'
+    | 'delivery'
     | 'export'
     | 'matching dead letter'
     | 'plan'

@@ -19,14 +19,10 @@ const UNITS = [
   { seconds: 1, unit: 'second' },
 ] as const
 
-/** The formats of a language. */
+/** The formats of a language. Each is made when it is first used: a worker that tells of nothing needs none. */
 export function formatsIn(language: Language): Formats {
-  const counts = new Intl.NumberFormat(language)
-  const times = new Intl.DateTimeFormat(language, {
-    dateStyle: 'medium',
-    timeStyle: 'medium',
-    hourCycle: 'h23',
-  })
+  let counts: Intl.NumberFormat | undefined
+  let times: Intl.DateTimeFormat | undefined
   const inUnit = (value: number, unit: string, fractionDigits = 0): string =>
     new Intl.NumberFormat(language, {
       style: 'unit',
@@ -35,8 +31,18 @@ export function formatsIn(language: Language): Formats {
       maximumFractionDigits: fractionDigits,
     }).format(value)
   return {
-    count: (value) => counts.format(value),
-    time: (at) => times.format(at),
+    count: (value) => {
+      counts ??= new Intl.NumberFormat(language)
+      return counts.format(value)
+    },
+    time: (at) => {
+      times ??= new Intl.DateTimeFormat(language, {
+        dateStyle: 'medium',
+        timeStyle: 'medium',
+        hourCycle: 'h23',
+      })
+      return times.format(at)
+    },
     age: (seconds) => ageText(seconds, inUnit),
     latency: (ms) =>
       ms < 1_000 ? inUnit(ms, 'millisecond', ms < 10 ? 1 : 0) : inUnit(ms / 1_000, 'second', 1),

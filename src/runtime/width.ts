@@ -5,12 +5,22 @@ const WIDE =
 // Marks, format characters, controls, and the vowels and finals of a Hangul syllable that is written in parts.
 const NO_WIDTH = /^[\p{Mark}\p{Format}\p{Control}\u1160-\u11ff\ud7b0-\ud7ff]+$/u
 
-const graphemes = new Intl.Segmenter(undefined, { granularity: 'grapheme' })
+/** One column for each character. */
+const PLAIN = /^[\x20-\x7e]*$/
+
+let segmenter: Intl.Segmenter | undefined
+
+/** Made when a text first needs it: that takes longer than to load all of a small command, and every worker loads this. */
+function graphemesOf(text: string): Iterable<Intl.SegmentData> {
+  segmenter ??= new Intl.Segmenter(undefined, { granularity: 'grapheme' })
+  return segmenter.segment(text)
+}
 
 /** How many columns of a terminal the text takes: two for each Korean syllable, none for an accent. */
 export function displayWidth(text: string): number {
+  if (PLAIN.test(text)) return text.length
   let width = 0
-  for (const { segment } of graphemes.segment(text)) width += graphemeWidth(segment)
+  for (const { segment } of graphemesOf(text)) width += graphemeWidth(segment)
   return width
 }
 
@@ -25,7 +35,7 @@ export function truncate(text: string, width: number): string {
   if (displayWidth(text) <= width) return text
   let kept = ''
   let used = 1 // the ellipsis
-  for (const { segment } of graphemes.segment(text)) {
+  for (const { segment } of graphemesOf(text)) {
     used += graphemeWidth(segment)
     if (used > width) break
     kept += segment

@@ -78,6 +78,10 @@ export interface PartitionFacts {
   readonly madeUntil: Date
   /** How many days that is from now, rounded down. */
   readonly daysAhead: number
+  /** Partitions of the recorded periods that are not there, or not attached. */
+  readonly missing: readonly string[]
+  /** Partitions that are attached and belong to no recorded period: a DEFAULT one, say. */
+  readonly unexpected: readonly string[]
 }
 
 /** Who keeps the server from cleaning up. */

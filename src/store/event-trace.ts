@@ -67,6 +67,16 @@ export interface SubscriptionTrace {
   readonly letter: TracedLetter | null
 }
 
+/** What is left of an event that retention moved to an archive. */
+export interface ArchivedEvent {
+  readonly position: string
+  readonly createdAt: Date
+  /** The archive that has it, `schema.table`; null once it was purged from there. */
+  readonly archive: string | null
+  /** Those that it had been delivered to. */
+  readonly subscriptions: readonly string[]
+}
+
 /** All that is known of an event's way. */
 export interface EventTrace {
   /** Null where there is no such event, or none that is committed. */
@@ -74,6 +84,8 @@ export interface EventTrace {
   /** What it carries, to tell which values errors must not quote; null where there is no event. */
   readonly payload: unknown
   readonly subscriptions: readonly SubscriptionTrace[]
+  /** Where it is gone because it was archived. */
+  readonly archived: ArchivedEvent | null
   /** Dead letters that outlived their event, by subscription. */
   readonly letters: readonly (TracedLetter & { readonly subscription: string })[]
   /** While a subscription is joining: the oldest transaction that it waits for. */

@@ -22,8 +22,10 @@ export interface ProofExceptions {
 
 /** The equation of one subscription: matched = done + pending + processing + dead + archived + streamed. */
 export interface SubscriptionProof {
+  /** Its name; where it is `removed`, `#` and its number. */
   readonly subscription: string
-  readonly state: 'joining' | 'active' | 'retired'
+  /** `removed`: somebody deleted its row by force. What was meant for it reaches nobody, and its equation never holds. */
+  readonly state: 'joining' | 'active' | 'retired' | 'removed'
   /** Events that it is meant to have. */
   readonly matched: number
   /** Its deliveries by state. */
@@ -45,7 +47,7 @@ export interface SubscriptionProof {
   /**
    * Deliveries in a state that they cannot have come to: DONE or PROCESSING without an attempt, PROCESSING without a
    * lease, PENDING after an attempt as if there had been none, DEAD without a dead letter, a dead letter that waits for a
-   * person although its delivery is not DEAD.
+   * person although its delivery is not DEAD, any state at all where the subscription was removed.
    */
   readonly impossible: ProofExceptions
 }

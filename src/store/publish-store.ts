@@ -1,4 +1,5 @@
 import type { NewEvent } from '../event/event.ts'
+import type { BeginWith } from './deferred-begin.ts'
 import type { CommitWith } from './transaction-tail.ts'
 
 /** What to do with an event whose id is in the outbox already. */
@@ -29,6 +30,8 @@ export interface PublishStore<Tx> {
    * anything.
    */
   assertInTransaction(tx: Tx, operation?: string): Promise<void>
-  /** The way to send a statement and COMMIT in one round trip on a client; null, or no such method, where there is none. */
+  /** The way to send something in one write with COMMIT on a client; null, or no such method, where there is none. */
   commitWith?(client: object): CommitWith | null
+  /** The way to send BEGIN and a statement in one write on a client; null, or no such method, where there is none. */
+  beginWith?(client: object): BeginWith | null
 }

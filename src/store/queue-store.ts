@@ -62,10 +62,15 @@ export interface CrashedDelivery extends NewDeadLetter {
 export interface SettleReport {
   /** Nothing was written for these: another worker has them now. */
   readonly lost: readonly DeliveryKey[]
+  /** Those of the lost that are DONE or DEAD by now: perhaps by an earlier try of the caller's own that had no answer. */
+  readonly over: readonly DeliveryKey[]
   readonly dead: readonly NewDeadLetter[]
   /** Nothing was written for these either: their handler's own transaction, which completed them, is committed. */
   readonly committed: readonly DeliveryKey[]
-  /** Those of the batch that are still leased but locked by a transaction that has not ended: to be offered again. */
+  /**
+   * Those of the batch that are still leased but locked by a transaction that has not ended: to be offered again. And what is
+   * to be DONE of an ordered subscription behind one of them on its key, or behind one that is lost and not over.
+   */
   readonly busy: readonly Settled[]
 }
 

@@ -1,5 +1,8 @@
 import type { DeadLetterReason } from './dead-letter-store.ts'
 
+/** The most dead letters that one plan can name. */
+export const MOST_PLANNED_IDS = 10_000
+
 /** Which open dead letters a plan takes; what is left out does not narrow it. */
 export interface RedriveFilter {
   readonly subscription?: string
@@ -14,7 +17,7 @@ export interface RedriveFilter {
   readonly failedFrom?: Date
   /** Failed before this time. */
   readonly failedTo?: Date
-  /** Only these, by number. */
+  /** Only these, by number: at most 10,000. */
   readonly ids?: readonly string[]
 }
 

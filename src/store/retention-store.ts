@@ -28,6 +28,12 @@ export interface RetentionPace {
   readonly share: number
 }
 
+/**
+ * Whom a run waits for. `holder`: somebody else carries it out, or did until half a minute ago. `registration`: a
+ * subscription is registering or joining. `tables`: a transaction uses the tables, of which a period is to be dropped.
+ */
+export type RetentionWait = 'holder' | 'registration' | 'tables'
+
 /** What became of one batch. */
 export interface RetentionStep {
   /** `busy`: somebody else carries it out, or a subscription is registering; nothing was done. */
@@ -36,6 +42,8 @@ export interface RetentionStep {
   readonly archived: number
   /** Not before so long. */
   readonly waitMs: number
+  /** What it is busy with; null where it is not, or only pauses. */
+  readonly waitsFor: RetentionWait | null
 }
 
 /** One time that a policy was or is carried out. */

@@ -15,8 +15,8 @@ import type { Transaction } from './transaction.ts'
 
 /** What a worker uses: connections of its own, so that handlers cannot starve its heartbeat. */
 export interface WorkerStore extends QueueStore, LaneStore, SubscriptionStore, PolicyStore {
-  /** What reads the database's log; null where it has none to read. */
-  readonly streams: StreamStore | null
+  /** What reads the database's log, loaded when it is first asked for; null where there is none to read. */
+  openStreams(): Promise<StreamStore | null>
   /** Throws SchemaMissingError or SchemaVersionError with the remedy when the tables are missing or of another version. */
   assertReady(): Promise<void>
   /**

@@ -82,7 +82,9 @@ export interface StreamGate {
   /** False when the lease is another's by now, or the subscription takes more than when it began. */
   readonly held: boolean
   readonly paused: boolean
-  /** Ordering keys of which an earlier event waits, runs or is dead: later ones wait behind it. */
+  /** Whether any key at all is open, of those that were asked about or of others. */
+  readonly hasOpen: boolean
+  /** Of the keys that were asked about, those of which an earlier event waits, runs or is dead: later ones wait behind it. */
   readonly openKeys: ReadonlySet<string>
   /** Ids of events that have a delivery already, or are not for this subscription. */
   readonly settled: ReadonlySet<string>
@@ -100,7 +102,8 @@ export interface StreamBeat {
 
 /** Who is told what an open log brings. Called synchronously; what is thrown ends the log. */
 export interface LogListener {
-  event(event: LoggedEvent): void
+  /** Returns whether the event is kept: what is not need not stay in memory. */
+  event(event: LoggedEvent): boolean
   /** Everything up to here was told. */
   commit(lsn: bigint): void
   /** A snapshot that was taken before this place in the log. */
@@ -175,5 +178,5 @@ export interface StreamStore {
   recordProgress(lease: StreamLease, progress: StreamProgress): Promise<boolean>
   /** Gives the lease back. */
   releaseStream(lease: StreamLease): Promise<void>
-  openLog(lease: StreamLease): Promise<LogSession>
+  openLog(lease: StreamLease): LogSession
 }

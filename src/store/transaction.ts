@@ -12,4 +12,6 @@ export interface QueryResult {
  */
 export interface Transaction {
   query(text: string, params?: readonly unknown[]): Promise<QueryResult>
+  /** Only pools have it: it makes passing `pg.Pool` in place of its client, the classic mistake, an error of types. */
+  readonly totalCount?: never
 }

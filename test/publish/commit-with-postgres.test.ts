@@ -4,10 +4,11 @@ import { createOutbox } from '../../src/index.ts'
 import { DuplicateEventError, NotInTransactionError, UnknownOutcomeError } from '../../src/runtime/errors.ts'
 import { property } from '../../src/runtime/property.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'
+import { openTail } from '../../src/store/transaction-tail.ts'
 import { createOutboxDatabase, type OutboxDatabase, one } from '../store/postgres/fixtures.ts'
 import { startFaultProxy } from '../support/fault-proxy.ts'
 import { eventually } from '../support/program.ts'
-import { events, UUID } from './support.ts'
+import { events, roundTrips, UUID } from './support.ts'
 
 const ORDER = { aggregateId: 'o-1', payload: { total: 1 } }
 
@@ -30,25 +31,13 @@ beforeEach(async () => {
 })
 const newEvents = async (): Promise<number> => (await eventCount()) - before
 
-/** Counts what the server answers to a client, one for each round trip. */
-function roundTrips(client: pg.PoolClient): () => number {
-  let answers = 0
-  const { connection } = client as unknown as {
-    connection: { on(event: string, listener: () => void): void }
-  }
-  connection.on('readyForQuery', () => {
-    answers += 1
-  })
-  return () => answers
-}
-
 describe('an event that is the last thing of its transaction', () => {
   test('goes with COMMIT, in one round trip', async () => {
     const outbox = outboxOn(db.pool)
     let answers = (): number => 0
     await outbox.inTransaction(db.pool, async (tx) => {
       answers = roundTrips(tx)
-      await tx.query('update account set balance = balance + 1 where id = 1')
+      await tx.query('update account set balance = balance + 1 where id = $1', [1])
       await outbox.publish(tx, 'OrderPlaced', ORDER)
     })
     expect(answers()).toBe(2)
@@ -200,18 +189,27 @@ describe('an event with something after it', () => {
   })
 })
 
-test('of events that nobody waited for, those are there whose publishing did not fail', async () => {
+test('events that nobody waited for go before COMMIT or with it, in the order of their calls', async () => {
   const outbox = outboxOn(db.pool)
   const { settled } = await outbox.inTransaction(db.pool, async (tx) => {
     const publishing = [1, 2, 3, 4].map(() => outbox.publish(tx, 'OrderPlaced', ORDER))
-    return { settled: Promise.allSettled(publishing) }
+    return { settled: Promise.all(publishing) }
   })
-  const ends = await settled
-  const published = ends.filter(({ status }) => status === 'fulfilled').length
-  const refused = ends.flatMap((end) => (end.status === 'rejected' ? [end.reason as unknown] : []))
-  expect(await newEvents()).toBe(published)
-  expect(refused.every((reason) => reason instanceof NotInTransactionError)).toBe(true)
-  expect(refused.length).toBeGreaterThan(0)
+  const ids = await settled
+  const { rows } = await db.pool.query('select event_id from outbox_event order by id desc limit 4')
+  expect(rows.map(({ event_id }) => event_id).toReversed()).toEqual(ids)
+  expect(await newEvents()).toBe(4)
+})
+
+test('an event that comes when COMMIT goes without it is refused', async () => {
+  const outbox = outboxOn(db.pool)
+  const client = await outbox.inTransaction(db.pool, async (tx) => tx)
+  await expect(outbox.publish(client, 'OrderPlaced', ORDER)).rejects.toThrow(NotInTransactionError)
+  const tail = openTail(client, { text: 'BEGIN', beginWith: null })
+  const ending = tail?.end()
+  const statement = { text: 'select 1', values: [], explain: (error: unknown) => error }
+  await expect(tail?.hold(statement)).rejects.toThrow(NotInTransactionError)
+  expect(await ending).toBeNull()
 })
 
 describe('where the answer to both is lost', () => {
@@ -234,7 +232,7 @@ describe('where the answer to both is lost', () => {
   })
 
   test('by a client that waits no longer, neither', async () => {
-    const pool = new pg.Pool({ connectionString: db.url, max: 1, query_timeout: 300 })
+    const pool = new pg.Pool({ connectionString: db.url, max: 1, query_timeout: 3_000 })
     pool.on('error', () => undefined)
     const outbox = outboxOn(pool)
     const locker = await db.pool.connect()

@@ -240,7 +240,12 @@ test('pg fits as it is, and its own types come through', () => {
 describe('what follows a commit on its client', () => {
   const NOTIFY = 'notify somebody'
   const telling = (client: PooledTransaction): Promise<unknown> => client.query(NOTIFY)
-  const withHook = (onCommitted: OnCommitted) => ({ onCommitted, commitWith: () => null })
+  const withHook = (onCommitted: OnCommitted) => ({
+    onCommitted,
+    commitWith: () => null,
+    beginWith: () => null,
+    mayTell: () => false,
+  })
 
   test('is sent at once and not waited for, but the client goes back only after it', async () => {
     const { pool, log } = setup()

@@ -1,3 +1,4 @@
+import type pg from 'pg'
 import { z } from 'zod'
 import { defineEvents } from '../../src/event/define-events.ts'
 import { InvalidEventError } from '../../src/event/errors.ts'
@@ -71,4 +72,16 @@ export async function problemsOf(publishing: Promise<unknown>): Promise<readonly
   const error: unknown = await publishing.catch((thrown: unknown) => thrown)
   if (!(error instanceof InvalidEventError)) throw new Error('expected an InvalidEventError')
   return error.problems.map(({ index, path }) => (index === undefined ? path : `[${index}] ${path}`))
+}
+
+/** Counts what the server answers to a client, one for each round trip. */
+export function roundTrips(client: pg.PoolClient): () => number {
+  let answers = 0
+  const { connection } = client as unknown as {
+    connection: { on(event: string, listener: () => void): void }
+  }
+  connection.on('readyForQuery', () => {
+    answers += 1
+  })
+  return () => answers
 }

@@ -9,13 +9,12 @@ import {
   NotFoundError,
   NotInTransactionError,
   RetryLaterError,
-  SchemaMissingError,
-  SchemaVersionError,
   SubscriptionConflictError,
   UnknownOutcomeError,
   WorkerStoppingError,
 } from '../../src/runtime/errors.ts'
 import { NoPartitionError } from '../../src/runtime/no-partition-error.ts'
+import { SchemaMissingError, SchemaVersionError } from '../../src/runtime/schema-errors.ts'
 
 const delivery = { eventId: 'e-1', subscription: 'billing' }
 const cause = new Error('underneath')
@@ -56,7 +55,10 @@ const table: readonly (readonly [CommitpostError, string, readonly string[]])[] 
   [new SchemaVersionError(2, 3), 'SCHEMA_VERSION', ['version 2', 'version 3', 'commitpost migrate']],
   [new SchemaVersionError(4, 3), 'SCHEMA_VERSION', ['Upgrade the commitpost package']],
   [
-    new SubscriptionConflictError('billing', 'order is "none"'),
+    new SubscriptionConflictError('billing', 'order is "none"', {
+      registered: "order: 'none'",
+      declared: "order: 'total'",
+    }),
     'SUBSCRIPTION_CONFLICT',
     ['billing', 'order is "none"'],
   ],

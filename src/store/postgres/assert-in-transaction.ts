@@ -1,6 +1,7 @@
 import { CommitpostError, NotInTransactionError } from '../../runtime/errors.ts'
 import { property } from '../../runtime/property.ts'
 import type { Transaction } from '../transaction.ts'
+import { isToBegin } from '../transaction-tail.ts'
 import { driverErrorOf } from './driver-error.ts'
 
 // LOCK TABLE is refused outside a transaction block (25P01). Of a view that everybody may read and nothing ever locks
@@ -8,19 +9,21 @@ import { driverErrorOf } from './driver-error.ts'
 const probeSql = 'lock table pg_catalog.pg_settings in access share mode'
 
 /**
- * Resolves when a transaction is open on this client. Free where the client knows (recent versions of `pg`), otherwise
- * one statement.
+ * Resolves when a transaction is open on this client. Free where the client knows of one (recent versions of `pg`),
+ * otherwise one statement.
  */
 export async function assertInTransaction(tx: Transaction, operation = 'publish'): Promise<void> {
-  if (typeof property(tx, 'query') !== 'function') throw new NotInTransactionError(operation)
+  if (typeof property(tx, 'query') !== 'function') {
+    throw new NotInTransactionError(operation, { cannotQuery: true })
+  }
+  if (isToBegin(tx)) return
   switch (reportedStatus(tx)) {
     case 'T':
       return
-    case 'I':
-      throw new NotInTransactionError(operation)
     case 'E':
       throw abortedTransaction(operation)
     default:
+      // Idle included: behind a wrapper may be a client of ours, on which this is the first statement and BEGIN goes before it.
       await probe(tx, operation)
   }
 }

@@ -14,11 +14,16 @@ export async function assertStreamable(pool: PgPool, appPool: PgPool, schema: Qu
   const [row] = await withClient(pool, (client) => rawQuery(client, FACTS_SQL, []))
   const [walLevel, inRecovery, user] = (row ?? []).map((value) => value ?? '')
   if (inRecovery === 't') {
-    throw streamUnavailable('this server is a standby. Give the pool the address of the primary')
+    throw streamUnavailable(
+      'stream-of-standby',
+      'this server is a standby. Give the pool the address of the primary',
+    )
   }
   if (walLevel !== 'logical') {
     throw streamUnavailable(
+      'stream-wal-level',
       `wal_level is "${walLevel}". Set it and restart the server: alter system set wal_level = 'logical'`,
+      { data: { level: walLevel ?? '' } },
     )
   }
   await withClient(pool, (client) => assertPublished(client, schema))
@@ -38,18 +43,22 @@ async function assertReplication(appPool: PgPool, user: string): Promise<void> {
     if (error instanceof CommitpostError) throw error
     const found = driverErrorOf(error)
     if (found === null) throw error
+    const said = describeError(error)
     if (found.code === NO_FREE_CONNECTION) {
       throw streamUnavailable(
-        `the server has no free connection for it (${describeError(error)}). If it names max_wal_senders, set that higher ` +
+        'stream-without-connection',
+        `the server has no free connection for it (${said}). If it names max_wal_senders, set that higher ` +
           'and restart the server: alter system set max_wal_senders = 20',
-        error,
+        { cause: error, data: { said } },
       )
     }
+    const role = quoteIdentifier(user)
     throw streamUnavailable(
-      `the server refuses a replication connection (SQLSTATE ${found.code}: ${describeError(error)}). As a superuser: ` +
-        `alter role ${quoteIdentifier(user)} replication. The connection must lead straight to the server, not through ` +
+      'stream-not-allowed',
+      `the server refuses a replication connection (SQLSTATE ${found.code}: ${said}). As a superuser: ` +
+        `alter role ${role} replication. The connection must lead straight to the server, not through ` +
         'a pooler, and pg_hba.conf must allow it',
-      error,
+      { cause: error, data: { state: found.code, said, role } },
     )
   }
 }

@@ -88,7 +88,7 @@ const lookedAt = (schema: QuotedSchema): string => `
 
 const updateSql = (schema: QuotedSchema, returned: string): string => `
     update ${schema}.outbox_delivery d
-       set status = 'PROCESSING', attempt_count = d.attempt_count + 1, last_attempt_at = (select since from lease),
+       set status = 'PROCESSING', fresh = false, attempt_count = d.attempt_count + 1, last_attempt_at = (select since from lease),
            updated_at = (select since from lease), locked_by = $2, locked_until = ${LEASE_OF_LANES},
            lease_token = (select token from lease)
      where d.id = any ((select ids from fresh)::bigint[]) and d.subscription_id = $1

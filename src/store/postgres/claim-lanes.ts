@@ -120,13 +120,13 @@ const lookedAt = (schema: QuotedSchema, around: string): string => `
 const claimLanesSql = (schema: QuotedSchema, around: string): string => `${lookedAt(schema, around)},
   parked as (
     update ${schema}.outbox_delivery d
-       set held = true, held_since = ${HELD_NOW}, next_retry_at = 'infinity', updated_at = clock_timestamp()
+       set fresh = false, held = true, held_since = ${HELD_NOW}, next_retry_at = 'infinity', updated_at = clock_timestamp()
      where d.id = any (array(select id from tried where got and blocked)) and d.subscription_id = $1
     returning 1
   ),
   claimed as (
     update ${schema}.outbox_delivery d
-       set status = 'PROCESSING', held = false, held_since = null, next_retry_at = null,
+       set status = 'PROCESSING', fresh = false, held = false, held_since = null, next_retry_at = null,
            attempt_count = d.attempt_count + 1,
            last_attempt_at = (select since from lease), updated_at = (select since from lease), locked_by = $2,
            locked_until = ${LEASE_OF_LANES},

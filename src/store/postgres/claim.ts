@@ -81,7 +81,7 @@ const recorded = (schema: QuotedSchema): string =>
 
 const updateSql = (schema: QuotedSchema, returned: string): string => `
   update ${schema}.outbox_delivery d
-     set status = 'PROCESSING', held = false, held_since = null, next_retry_at = null,
+     set status = 'PROCESSING', fresh = false, held = false, held_since = null, next_retry_at = null,
          attempt_count = d.attempt_count + 1,
          last_attempt_at = (select since from lease), updated_at = (select since from lease), locked_by = $2,
          locked_until = (select until from lease), lease_token = (select token from lease)

@@ -1,10 +1,10 @@
-import { CommitpostError, NotFoundError } from '../../runtime/errors.ts'
+import { NotFoundError } from '../../runtime/errors.ts'
 import { type PgPool, rawQuery, withClient } from './client.ts'
 import { deadLetterId } from './dead-letter-row.ts'
 import { driverErrorOf } from './driver-error.ts'
 import type { QuotedSchema } from './identifiers.ts'
 import { operatorName, operatorNote } from './operator.ts'
-import { refusalMessage } from './refusal-message.ts'
+import { refusal } from './refusal.ts'
 
 /** What is done with a dead letter: delivered again, or left dead so that what waits behind it goes on. */
 export type DeadLetterAct = 'retry' | 'resolve'
@@ -38,6 +38,5 @@ export async function decided(id: string, act: () => Promise<unknown>): Promise<
 function refusalOf(error: unknown, id: string): unknown {
   const refused = driverErrorOf(error)
   if (refused?.code === 'P0002') return new NotFoundError('dead letter', id, { cause: error })
-  if (refused?.code !== '55000') return error
-  return new CommitpostError('INVALID_STATE', refusalMessage(refused), { cause: error })
+  return refusal(error)
 }

@@ -1,5 +1,5 @@
-import { CommitpostError } from '../../runtime/errors.ts'
 import { property } from '../../runtime/property.ts'
+import { RefusedError } from '../../runtime/refused-error.ts'
 import type { ReplicationClient } from '../../stream/postgres/replication.ts'
 import type { PgClient, PgPool } from './client.ts'
 import { copiedOptions } from './sibling-pool.ts'
@@ -45,8 +45,8 @@ async function open<Client extends Connectable>(
     ...changes,
   })
   if (typeof make !== 'function' || options === null) {
-    throw new CommitpostError(
-      'STREAM_UNAVAILABLE',
+    throw new RefusedError(
+      'stream-without-pool',
       'The log stream opens connections of its own with the settings of the pool, which only a pg.Pool has. ' +
         'Give postgresStore a pg.Pool.',
     )

@@ -1,4 +1,5 @@
-import { CommitpostError, SchemaMissingError } from '../../runtime/errors.ts'
+import { CommitpostError } from '../../runtime/errors.ts'
+import { SchemaMissingError } from '../../runtime/schema-errors.ts'
 import { INSUFFICIENT_PRIVILEGE } from '../../runtime/sql-state.ts'
 import { describeError } from '../../runtime/text.ts'
 import { type DriverError, driverErrorOf } from './driver-error.ts'

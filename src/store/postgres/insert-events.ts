@@ -11,9 +11,11 @@ import type { QuotedSchema } from './identifiers.ts'
 
 const NOT_UTF8 = 'this is not UTF-8'
 
-// One event is what most transactions publish.
+// One event is what most transactions publish. Every value is sent as text and cast here: a client that is told of another
+// type may make something else of it, as postgres.js, which encodes JSON a second time.
 const callPublish = (schema: QuotedSchema): string =>
-  `call ${schema}.outbox_publish('\u20ac', $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`
+  `call ${schema}.outbox_publish('\u20ac', $1::text::uuid, $2::text, $3::text, $4::text::integer, $5::text, $6::text,
+    $7::text, $8::text::bigint, $9::text::jsonb, $10::text::jsonb, $11::text::timestamptz)`
 
 // Clients send UTF-8, whatever the session says of it: where a sign of three bytes arrives as three, so would all text.
 // Only where it does is the other cast evaluated, which fails.

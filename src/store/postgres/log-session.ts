@@ -7,7 +7,15 @@ import { openDirect, openReplication } from './direct-client.ts'
 import type { QuotedSchema } from './identifiers.ts'
 import { openMissed } from './missed-events.ts'
 import { assertPublished, streamUnavailable } from './publication.ts'
-import { createSlot, dropSlot, freeSlot, type SlotBeginning, serverIdentity, slotFacts } from './slot.ts'
+import {
+  createSlot,
+  dropSlot,
+  freeSlot,
+  isLogOf,
+  type SlotBeginning,
+  serverIdentity,
+  slotFacts,
+} from './slot.ts'
 
 const stateSql = (schema: QuotedSchema): string => `
   select t.slot, t.lsn, t.server, t.pass_snapshot, ${schema}.outbox_publication(),
@@ -48,6 +56,10 @@ const beginPassSql = (schema: QuotedSchema): string => `
    where t.subscription_id = $1 and t.epoch = $2
   returning t.pass_snapshot`
 
+const adoptSql = (schema: QuotedSchema): string => `
+  update ${schema}.outbox_stream t set server = $3, updated_at = clock_timestamp()
+   where t.subscription_id = $1 and t.epoch = $2`
+
 const WAIT_MS = 50
 
 /** One lease's connections to the log of a subscription. */
@@ -78,9 +90,12 @@ export class PostgresLogSession implements LogSession {
     if (found === null) return 'slot-missing'
     if (!found.isOurs) return 'slot-replaced'
     if (found.isLost || found.confirmed === null) return 'slot-invalidated'
-    if ((await serverIdentity(await this.#connected())) !== server) return 'server-changed'
+    const identity = await serverIdentity(await this.#connected())
+    if (!isLogOf(identity, server, found)) return 'server-changed'
     if (found.confirmed > lsn) return 'slot-advanced'
-    return isSamePublication ? null : 'publication-changed'
+    if (!isSamePublication) return 'publication-changed'
+    if (identity !== server) await this.#adopt(identity)
+    return null
   }
 
   async missed(): Promise<MissedEvents> {
@@ -98,7 +113,9 @@ export class PostgresLogSession implements LogSession {
     const { slot } = await this.#state()
     await withClient(this.#pool, (client) => assertPublished(client, this.#schema))
     const beginning = await createSlot(await this.#connected(), this.#schema, slot)
-    if (beginning.publication === null) throw streamUnavailable('its publication was taken away meanwhile')
+    if (beginning.publication === null) {
+      throw streamUnavailable('stream-publication-lost', 'its publication was taken away meanwhile')
+    }
     this.#beginning = { ...beginning, publication: beginning.publication }
   }
 
@@ -126,14 +143,12 @@ export class PostgresLogSession implements LogSession {
   }
 
   async close(): Promise<void> {
-    const { slot } = this.#beginning === null ? { slot: null } : await this.#state()
+    const hasBegun = this.#beginning !== null
+    // Before anything is asked that may be refused: a log that stays open is kept by the server, and keeps the process.
     await this.#closeLog()
+    if (!hasBegun) return
+    const { slot, lsn } = await this.#state()
     // Made, but not come to be relied on: nobody else would use it.
-    if (slot !== null) await this.#dropUnused(slot)
-  }
-
-  async #dropUnused(slot: string): Promise<void> {
-    const { lsn } = await this.#state()
     if (lsn === null) await withClient(this.#pool, (client) => dropSlot(client, slot))
   }
 
@@ -148,6 +163,12 @@ export class PostgresLogSession implements LogSession {
   async #connected(): Promise<ReplicationClient> {
     this.#client ??= await openReplication(this.#appPool)
     return this.#client
+  }
+
+  /** From here on it is this server's slot. */
+  async #adopt(server: string): Promise<void> {
+    const values = [this.#lease.subscriptionId, this.#lease.epoch, server]
+    await withClient(this.#pool, (client) => rawQuery(client, adoptSql(this.#schema), values))
   }
 
   async #state(): Promise<StreamState> {

@@ -149,10 +149,8 @@ export class LowWater {
     this.#unboundedAt = clock.monotonicMs()
   }
 
-  /** The bound for the next claim. */
-  async next(): Promise<LowWaterBound> {
-    // Two small statements about once a second: it is ended long before, unless claims follow each other at once.
-    await this.#refreshing
+  /** The bound for the next claim: while it is being moved on, the last one is as good. */
+  next(): LowWaterBound {
     const now = this.#clock.monotonicMs()
     if (now - this.#unboundedAt >= UNBOUNDED_PASS_MS) {
       this.#unboundedAt = now
@@ -168,7 +166,11 @@ export class LowWater {
   claimed(count: number): void {
     if (count > 0) this.#refreshesDue = REFRESHES_PER_BOUND
     const now = this.#clock.monotonicMs()
-    if (now - this.#refreshedAt < (this.#refreshesDue > 0 ? REFRESH_MS : IDLE_REFRESH_MS)) return
+    if (
+      this.#refreshing !== null ||
+      now - this.#refreshedAt < (this.#refreshesDue > 0 ? REFRESH_MS : IDLE_REFRESH_MS)
+    )
+      return
     this.#refreshedAt = now
     this.#refreshesDue -= 1
     // What fails leaves the bound as it is, which is safe; the next claim meets the same trouble, and tells.
@@ -177,6 +179,11 @@ export class LowWater {
       .finally(() => {
         this.#refreshing = null
       })
+  }
+
+  /** Resolves when it is not being moved on. */
+  async settled(): Promise<void> {
+    await this.#refreshing
   }
 
   async #refresh(): Promise<void> {

@@ -1,10 +1,12 @@
-import { CommitpostError, SchemaVersionError } from '../../runtime/errors.ts'
+import { CommitpostError } from '../../runtime/errors.ts'
 import {
   booleanProblem,
   recordProblem,
   refuseProblems,
   unknownOptionProblems,
 } from '../../runtime/option-checks.ts'
+import { RefusedError } from '../../runtime/refused-error.ts'
+import { SchemaVersionError } from '../../runtime/schema-errors.ts'
 import { isPool, type PgClient, type PgPool, rawQuery, withClient, withTransaction } from './client.ts'
 import { DEFAULT_SCHEMA, type QuotedSchema, quoteSchema } from './identifiers.ts'
 import { fillIn, type Migration, readMigrations } from './migration-files.ts'
@@ -111,13 +113,20 @@ async function ensureSchema(client: PgClient, options: MigrateOptions, schema: Q
   await client.query(`create schema ${schema}`)
 }
 
-function changedMigration(migration: Migration, recorded: AppliedMigration): CommitpostError {
-  return new CommitpostError(
-    'SCHEMA_VERSION',
+function changedMigration(migration: Migration, recorded: AppliedMigration): RefusedError {
+  return new RefusedError(
+    'migration-changed',
     `Migration ${migration.version} (${migration.name}) is not the one that was applied on ` +
       `${recorded.appliedAt.toISOString()}: recorded checksum ${recorded.checksum.slice(0, 12)}…, ` +
       `this code's ${migration.checksum.slice(0, 12)}…. Applied migrations never change: install the version of ` +
       'commitpost that applied it, or a later release.',
+    {
+      data: {
+        version: String(migration.version),
+        name: migration.name,
+        at: recorded.appliedAt.toISOString(),
+      },
+    },
   )
 }
 

@@ -32,9 +32,6 @@ export interface MigrationSqlOptions {
   readonly from?: number
 }
 
-/** As many files as four digits can number. */
-const LATEST_VERSION = 9_999
-
 /**
  * Everything `migrateUp` would do, as one SQL script for tools such as psql and Flyway. It includes the bookkeeping,
  * so that afterwards `migrateUp` and the workers find the schema current.
@@ -42,12 +39,13 @@ const LATEST_VERSION = 9_999
 export async function migrationSql(options: MigrationSqlOptions): Promise<string> {
   refuseProblems('migrationSql', [recordProblem('the argument', options)])
   const { schema: name, from = 0 } = options
+  const all = await readMigrations()
   refuseProblems('migrationSql', [
     ...unknownOptionProblems(options, ['schema', 'from']),
-    wholeNumberProblem('from', from, 0, LATEST_VERSION),
+    wholeNumberProblem('from', from, 0, all.at(-1)?.version ?? 0),
   ])
   const schema = quoteSchema(name)
-  const migrations = (await readMigrations()).filter(({ version }) => version > from)
+  const migrations = all.filter(({ version }) => version > from)
   const opening = from === 0 ? [`create schema if not exists ${schema};`, bookkeepingSql(schema)] : []
   const steps = migrations.map((migration) => stepSql(schema, migration))
   return [header(from, migrations), ...opening, ...steps].join('\n')

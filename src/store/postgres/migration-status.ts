@@ -1,5 +1,5 @@
-import { SchemaMissingError, SchemaVersionError } from '../../runtime/errors.ts'
 import { recordProblem, refuseProblems } from '../../runtime/option-checks.ts'
+import { SchemaMissingError, SchemaVersionError } from '../../runtime/schema-errors.ts'
 import { sqlState } from '../../runtime/sql-state.ts'
 import { isPool, type PgClient, type PgPool, rawQuery, withClient } from './client.ts'
 import { DEFAULT_SCHEMA, plainName, type QuotedSchema, quoteSchema } from './identifiers.ts'

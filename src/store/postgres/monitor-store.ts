@@ -9,6 +9,7 @@ import type {
   TurnRequest,
   UntoldLetters,
 } from '../alert-store.ts'
+import type { PgPool } from './client.ts'
 import { explained } from './explained.ts'
 import { extendMonitorTurn } from './extend-monitor-turn.ts'
 import type { QuotedSchema } from './identifiers.ts'
@@ -19,8 +20,19 @@ import { readPosition } from './read-position.ts'
 import { readUntoldLetters } from './read-untold-letters.ts'
 import { readVanishedWorkers } from './read-vanished-workers.ts'
 import { recordRound } from './record-round.ts'
-import type { WorkerPool } from './sibling-pool.ts'
+import { siblingPool, type WorkerPool } from './sibling-pool.ts'
 import { takeMonitorTurn } from './take-monitor-turn.ts'
+
+/** It does one thing after the other, and keeps its turn meanwhile. */
+const MONITOR_CONNECTIONS = 2
+
+/** Opens the connections of one monitor, with the settings of the application's pool. */
+export function openMonitor(pool: PgPool, schema: QuotedSchema): MonitorStore {
+  return new PostgresMonitorStore(
+    siblingPool(pool, () => undefined, MONITOR_CONNECTIONS),
+    schema,
+  )
+}
 
 /** The monitor's view of the database: each method is one operation of this folder on the monitor's own connections. */
 export class PostgresMonitorStore implements MonitorStore {

@@ -18,10 +18,10 @@ const parkSql = (schema: QuotedSchema): string => `
       id bigint, event_id uuid, key text, kind text, delay_ms float8, duration_ms float8, code text, message text)
   ),
   changed as (
-    insert into ${schema}.outbox_delivery (subscription_id, lane, id, event_id, ordering_key, max_attempts, status, held,
-           attempt_count, next_retry_at, last_attempt_at, last_error_code, last_error_message, attempt_history)
+    insert into ${schema}.outbox_delivery (subscription_id, lane, id, event_id, ordering_key, max_attempts, status, fresh,
+           held, attempt_count, next_retry_at, last_attempt_at, last_error_code, last_error_message, attempt_history)
     select s.id, case when s.lanes = 0 then 0::smallint else ${schema}.outbox_lane_of(i.key, s.lanes) end,
-           i.id, i.event_id, i.key, s.max_attempts, case i.kind when 'dead' then 'DEAD' else 'PENDING' end,
+           i.id, i.event_id, i.key, s.max_attempts, case i.kind when 'dead' then 'DEAD' else 'PENDING' end, false,
            case i.kind when 'dead' then i.key is not null and s.on_dead = 'block' else true end,
            case when i.code is null then 0 else 1 end,
            case i.kind when 'dead' then null else now() + i.delay_ms * interval '1 millisecond' end,

@@ -1,18 +1,18 @@
 import { type Clock, systemClock } from '../../runtime/clock.ts'
-import { CommitpostError } from '../../runtime/errors.ts'
 import {
   recordProblem,
   refuseProblems,
   unknownOptionProblems,
   wholeNumberProblem,
 } from '../../runtime/option-checks.ts'
+import { RefusedError } from '../../runtime/refused-error.ts'
 import { sqlState } from '../../runtime/sql-state.ts'
 import { isPool, type PgPool, rawQuery, withTransaction } from './client.ts'
 import { driverErrorOf } from './driver-error.ts'
 import { explained } from './explained.ts'
 import { DEFAULT_SCHEMA, type QuotedSchema, quoteSchema } from './identifiers.ts'
 import { convertSql, LONGEST_PERIOD_DAYS, prepareSql, validateSqls } from './partition-steps.ts'
-import { refusalMessage } from './refusal-message.ts'
+import { refusal } from './refusal.ts'
 import { tendPartitions } from './tend-partitions.ts'
 import { dateOf, timeColumn } from './time-column.ts'
 
@@ -48,7 +48,6 @@ const LOCK_TRIES = 120
 const ROUNDS = 5
 
 const LOCK_NOT_AVAILABLE = '55P03'
-const REFUSED = '55000'
 const CHECK_VIOLATED = '23514'
 
 /**
@@ -85,8 +84,8 @@ async function convert(conversion: Conversion, everyDays: number): Promise<boole
     if (!hasMore) return false
     if ((await validated(conversion)) && (await step(conversion, convertSql(schema)))) return true
   }
-  throw new CommitpostError(
-    'INVALID_STATE',
+  throw new RefusedError(
+    'partition-unprepared',
     'The tables could not be prepared. Nothing was changed: try again.',
   )
 }
@@ -114,9 +113,7 @@ async function step({ pool, clock }: Conversion, sql: string): Promise<boolean> 
       }),
     )
   } catch (error) {
-    const found = driverErrorOf(error)
-    if (found?.code !== REFUSED) throw error
-    throw new CommitpostError('INVALID_STATE', refusalMessage(found), { cause: error })
+    throw refusal(error)
   }
 }
 
@@ -132,9 +129,9 @@ async function whenUnlocked<Result>(clock: Clock, work: () => Promise<Result>): 
   }
 }
 
-function neverUnlocked(cause: unknown): CommitpostError {
-  return new CommitpostError(
-    'INVALID_STATE',
+function neverUnlocked(cause: unknown): RefusedError {
+  return new RefusedError(
+    'partition-locked',
     'The tables could not be locked: a transaction or a vacuum has used them all the time. What is done so far stays, ' +
       'and the next call goes on with it. `commitpost doctor` names the longest transaction.',
     { cause },

@@ -1,4 +1,4 @@
-import { CommitpostError } from '../../runtime/errors.ts'
+import { type RefusalOptions, type RefusalReason, RefusedError } from '../../runtime/refused-error.ts'
 import { type PgClient, rawQuery } from './client.ts'
 import { type QuotedSchema, quoteIdentifier } from './identifiers.ts'
 
@@ -10,18 +10,25 @@ export async function assertPublished(client: PgClient, schema: QuotedSchema): P
   const [row] = await rawQuery(client, publicationSql(schema), [])
   if ((row?.[1] ?? null) !== null) return
   const name = quoteIdentifier(row?.[0] as string)
+  const statement =
+    `drop publication if exists ${name}; create publication ${name} for table ${schema}.outbox_event ` +
+    `with (publish = 'insert', publish_via_partition_root = true)`
   throw streamUnavailable(
-    `its publication is missing, or leaves out events. As the owner of the tables, who needs CREATE on the database: ` +
-      `drop publication if exists ${name}; create publication ${name} for table ${schema}.outbox_event ` +
-      `with (publish = 'insert', publish_via_partition_root = true)`,
+    'stream-unpublished',
+    `its publication is missing, or leaves out events. As the owner of the tables, who needs CREATE on the database: ${statement}`,
+    { data: { statement } },
   )
 }
 
 /** Why the server's log cannot be read, with what is to be done about it. */
-export function streamUnavailable(why: string, cause?: unknown): CommitpostError {
-  return new CommitpostError(
-    'STREAM_UNAVAILABLE',
+export function streamUnavailable(
+  reason: RefusalReason,
+  why: string,
+  options: RefusalOptions = {},
+): RefusedError {
+  return new RefusedError(
+    reason,
     `There can be no log stream, because ${why}. Until then leave out engine: 'stream'; the queue works as it is.`,
-    { cause },
+    options,
   )
 }

@@ -15,14 +15,14 @@ export interface Scope {
 const scopesSql = (schema: QuotedSchema): string => `
   select k.id, k.subscription_id, k.start_from, k.start_at, k.began_snapshot, k.ended_snapshot, k.abandoned
     from ${schema}.outbox_scope k
-   where k.subscription_id = any ($1::int[])
+   where $1::int[] is null or k.subscription_id = any ($1::int[])
    order by k.id`
 
-/** The scopes of these subscriptions, oldest first. */
+/** The scopes of these subscriptions, oldest first; null for all there are. */
 export async function readScopes(
   client: PgClient,
   schema: QuotedSchema,
-  subscriptionIds: readonly number[],
+  subscriptionIds: readonly number[] | null,
 ): Promise<readonly Scope[]> {
   return (await rawQuery(client, scopesSql(schema), [subscriptionIds])).map(toScope)
 }

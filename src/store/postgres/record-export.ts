@@ -1,11 +1,9 @@
-import { CommitpostError } from '../../runtime/errors.ts'
 import type { ExportRecord, NewExport } from '../export-store.ts'
 import { type PgPool, rawQuery, withTransaction } from './client.ts'
-import { driverErrorOf } from './driver-error.ts'
 import { EXPORT_COLUMNS, toExportRecord } from './export-record.ts'
 import type { QuotedSchema } from './identifiers.ts'
 import { operatorName, operatorNote } from './operator.ts'
-import { refusalMessage } from './refusal-message.ts'
+import { refusal } from './refusal.ts'
 
 const recordSql = (schema: QuotedSchema): string =>
   `select ${schema}.outbox_record_export($1, $2, $3, $4, $5, $6, $7, $8::uuid[], $9, $10)`
@@ -30,8 +28,6 @@ export async function recordExport(
       return toExportRecord(row ?? [])
     })
   } catch (error) {
-    const refused = driverErrorOf(error)
-    if (refused?.code !== '55000') throw error
-    throw new CommitpostError('INVALID_STATE', refusalMessage(refused), { cause: error })
+    throw refusal(error)
   }
 }

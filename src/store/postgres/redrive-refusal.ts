@@ -1,6 +1,6 @@
-import { CommitpostError, NotFoundError } from '../../runtime/errors.ts'
+import { NotFoundError } from '../../runtime/errors.ts'
 import { driverErrorOf } from './driver-error.ts'
-import { refusalMessage } from './refusal-message.ts'
+import { refusal, refusalMessage } from './refusal.ts'
 
 /** What the database's functions refuse, in the library's own errors; all else as it is. */
 export function redriveRefusal(error: unknown, planId: string | null): unknown {
@@ -9,6 +9,5 @@ export function redriveRefusal(error: unknown, planId: string | null): unknown {
     if (planId !== null) return new NotFoundError('plan', planId, { cause: error })
     return new NotFoundError('matching dead letter', '', { message: refusalMessage(refused), cause: error })
   }
-  if (refused?.code !== '55000') return error
-  return new CommitpostError('INVALID_STATE', refusalMessage(refused), { cause: error })
+  return refusal(error)
 }

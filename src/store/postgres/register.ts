@@ -112,6 +112,7 @@ function refuseConflict(existing: RegisteredSubscription, definition: Subscripti
       definition.name,
       `its engine is '${existing.engine}', and here it is '${engine}'; the engine is fixed for the life of a ` +
         'subscription. Give it another name, or retire it first',
+      { registered: `engine: '${existing.engine}'`, declared: `engine: '${engine}'` },
     )
   }
   if (existing.orderBy === definition.orderBy && existing.lanes === definition.lanes) return
@@ -119,7 +120,13 @@ function refuseConflict(existing: RegisteredSubscription, definition: Subscripti
     definition.name,
     `it is ${orderInWords(existing)}, and here it is ${orderInWords(definition)}; order and lanes are ` +
       'fixed for the life of a subscription',
+    { registered: orderOptions(existing), declared: orderOptions(definition) },
   )
+}
+
+/** As the options ask for it. */
+function orderOptions({ orderBy, lanes }: Pick<SubscriptionDefinition, 'orderBy' | 'lanes'>): string {
+  return orderBy === 'aggregate' ? `order: '${orderBy}', lanes: ${lanes}` : `order: '${orderBy}'`
 }
 
 /** In the words of the options that ask for it. */

@@ -7,15 +7,9 @@ import type {
   RetentionStep,
   RetentionStore,
 } from '../retention-store.ts'
-import { allowPolicy } from './allow-policy.ts'
-import { beginRetention } from './begin-retention.ts'
 import type { PgPool } from './client.ts'
-import { ensureArchive } from './ensure-archive.ts'
 import { explained } from './explained.ts'
 import type { QuotedSchema } from './identifiers.ts'
-import { previewRetention } from './preview-retention.ts'
-import { retentionRuns } from './retention-runs.ts'
-import { stepRetention } from './step-retention.ts'
 
 /** Retention in PostgreSQL, on the application's own pool: it is never in a hurry. */
 export class PostgresRetentionStore implements RetentionStore {
@@ -28,15 +22,21 @@ export class PostgresRetentionStore implements RetentionStore {
   }
 
   ensureArchive(archive: ArchiveTable): Promise<void> {
-    return this.#ask('retention.archive', () => ensureArchive(this.#pool, this.#schema, archive))
+    return this.#ask('retention.archive', async () =>
+      (await import('./ensure-archive.ts')).ensureArchive(this.#pool, this.#schema, archive),
+    )
   }
 
   allowPolicy(request: RetentionRequest): Promise<void> {
-    return this.#ask('retention.prepare', () => allowPolicy(this.#pool, this.#schema, request))
+    return this.#ask('retention.prepare', async () =>
+      (await import('./allow-policy.ts')).allowPolicy(this.#pool, this.#schema, request),
+    )
   }
 
   beginRetention(request: RetentionRequest, hour: number | null): Promise<string | null> {
-    return this.#ask('retention.run', () => beginRetention(this.#pool, this.#schema, request, hour))
+    return this.#ask('retention.run', async () =>
+      (await import('./begin-retention.ts')).beginRetention(this.#pool, this.#schema, request, hour),
+    )
   }
 
   stepRetention(
@@ -45,17 +45,28 @@ export class PostgresRetentionStore implements RetentionStore {
     pace: RetentionPace,
     act: { readonly operator: string; readonly note: string | null } | null,
   ): Promise<RetentionStep> {
-    return this.#ask('retention.run', () =>
-      stepRetention(this.#pool, this.#schema, runId, stepper, pace, act),
+    return this.#ask('retention.run', async () =>
+      (await import('./step-retention.ts')).stepRetention(
+        this.#pool,
+        this.#schema,
+        runId,
+        stepper,
+        pace,
+        act,
+      ),
     )
   }
 
   previewRetention(request: RetentionRequest): Promise<RetentionPreview> {
-    return this.#ask('retention.run', () => previewRetention(this.#pool, this.#schema, request))
+    return this.#ask('retention.run', async () =>
+      (await import('./preview-retention.ts')).previewRetention(this.#pool, this.#schema, request),
+    )
   }
 
   retentionRuns(policy: string | null): Promise<readonly RetentionRun[]> {
-    return this.#ask('retention.status', () => retentionRuns(this.#pool, this.#schema, policy))
+    return this.#ask('retention.status', async () =>
+      (await import('./retention-runs.ts')).retentionRuns(this.#pool, this.#schema, policy),
+    )
   }
 
   #ask<Result>(what: string, work: () => Promise<Result>): Promise<Result> {

@@ -1,11 +1,12 @@
-import { CommitpostError, NotFoundError } from '../../runtime/errors.ts'
+import { NotFoundError } from '../../runtime/errors.ts'
+import { RefusedError } from '../../runtime/refused-error.ts'
 import type { RetireReport, RetireRequest } from '../subscription-store.ts'
 import { closeRetired } from './advance-joining.ts'
 import { type PgPool, rawQuery, withTransaction } from './client.ts'
 import { driverErrorOf } from './driver-error.ts'
 import type { QuotedSchema } from './identifiers.ts'
 import { operatorName, operatorNote } from './operator.ts'
-import { refusalMessage } from './refusal-message.ts'
+import { refusal } from './refusal.ts'
 
 // A function of the database, because operators use it from SQL too and need no right on the tables behind it.
 const retireSql = (schema: QuotedSchema): string => `
@@ -41,8 +42,7 @@ function retirementRefusal(error: unknown, name: string): unknown {
     const message =
       `Subscription "${name}" was not retired, and nothing was changed: for five seconds somebody else had it, one of ` +
       'its lanes or the list of subscriptions locked. Try again once that transaction has ended.'
-    return new CommitpostError('INVALID_STATE', message, { cause: error })
+    return new RefusedError('subscription-locked', message, { data: { subscription: name }, cause: error })
   }
-  if (refused?.code !== '55000') return error
-  return new CommitpostError('INVALID_STATE', refusalMessage(refused), { cause: error })
+  return refusal(error)
 }

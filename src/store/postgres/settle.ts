@@ -4,6 +4,7 @@ import { type PgClient, type PgPool, withClient } from './client.ts'
 import { endLeases } from './end-leases.ts'
 import type { QuotedSchema } from './identifiers.ts'
 import type { LeaseBook } from './lease-book.ts'
+import { readOver } from './read-over.ts'
 import { type DoneReport, settleDone } from './settle-done.ts'
 import { type FailedReport, settleFailed } from './settle-failed.ts'
 
@@ -30,10 +31,13 @@ export async function settle(
   const emptied: ClaimedDelivery[] = []
   const report = await withClient(pool, async (client) => {
     const written: MutableReport = { lost: [], dead: [], committed: [], busy: [] }
+    const stopped = new Map<number, ReadonlySet<string>>()
     for (const group of done) {
-      const { settled, busy, leaseEnded } = await settleClaim(client, schema, group, { locked, leases })
-      if (settled !== null) add(written, group, { ...NOTHING_ELSE, settled, busy })
       const [{ delivery }] = group
+      const found = await settleClaim(client, schema, group, { locked, leases, stopped })
+      const { settled, busy, leaseEnded } = found
+      stopped.set(delivery.subscriptionId, found.stopped)
+      if (settled !== null) add(written, group, { ...NOTHING_ELSE, settled, busy })
       if (leases.settled(delivery.lease, settled?.size ?? group.length) && !leaseEnded) emptied.push(delivery)
     }
     for (const group of failed) {
@@ -41,7 +45,7 @@ export async function settle(
       add(written, group, found)
       emptied.push(...emptiedBy(group, found, leases))
     }
-    return written
+    return { ...written, over: await readOver(client, schema, written.lost) }
   })
   for (const { delivery } of report.busy) locked.add(delivery)
   // The results are written, whatever becomes of this: a lease of which nothing is left ends at the latest when it lapses.
@@ -59,11 +63,18 @@ interface MutableReport {
 /** What is DONE neither dies nor was committed by its handler. */
 const NOTHING_ELSE: Pick<FailedReport, 'committed' | 'dead'> = { committed: new Set(), dead: [] }
 
+interface SettleState {
+  readonly locked: WeakSet<ClaimedDelivery>
+  readonly leases: LeaseBook
+  /** What of earlier claims of the batch stopped its key, by subscription. */
+  readonly stopped: ReadonlyMap<number, ReadonlySet<string>>
+}
+
 function settleClaim(
   client: PgClient,
   schema: QuotedSchema,
   group: NonEmpty<Settled>,
-  { locked, leases }: { readonly locked: WeakSet<ClaimedDelivery>; readonly leases: LeaseBook },
+  { locked, leases, stopped }: SettleState,
 ): Promise<DoneReport> {
   const { subscriptionId, lease } = group[0].delivery
   return settleDone(client, schema, {
@@ -72,6 +83,7 @@ function settleClaim(
     positions: group.map(({ delivery }) => delivery.position),
     areLast: leases.areLast(lease, group.length),
     wasLocked: group.some(({ delivery }) => locked.has(delivery)),
+    stopped: [...(stopped.get(subscriptionId) ?? [])],
   })
 }
 

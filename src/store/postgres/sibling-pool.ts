@@ -1,8 +1,10 @@
 import type { PgPool, PgPoolClient } from './client.ts'
 import { withSessionSettings } from './session-settings.ts'
 
-/** Claim, settle, heartbeat and housekeeping may overlap; more would only wait for the database. */
-const WORKER_CONNECTIONS = 5
+/** Listening, settling, heartbeat and housekeeping may overlap; more would only wait for the database. */
+const WORKER_CONNECTIONS = 4
+/** One is enough for a subscription, whose claims follow each other. */
+const CLAIM_CONNECTIONS = 2
 
 interface PoolWithOptions extends PgPool {
   readonly options: Readonly<Record<string, unknown>>
@@ -14,21 +16,31 @@ interface OwnPool extends Omit<PgPool, 'on'> {
   on?(event: 'connect', listener: (client: PgPoolClient) => void): unknown
 }
 
-/** A pool of one worker. `own` tells whether closing the worker closes it. */
+/** The connections of one worker. */
 export interface WorkerPool {
   readonly pool: PgPool
+  /**
+   * For claims alone, where there are such. The first claim of a session reads the catalogue and plans, which takes ten times
+   * as long as a claim, and its first ones wait for the disk: among others, claims would meet a new session now and then,
+   * and what was published meanwhile waits with them.
+   */
+  readonly claims?: PgPool
+  /** Whether closing the worker closes them. */
   readonly own: boolean
+}
+
+/** Opens the connections of a worker. */
+export function workerPool(pool: PgPool, onError: (error: Error) => void): WorkerPool {
+  const connections = siblingPool(pool, onError, WORKER_CONNECTIONS)
+  if (!connections.own) return connections
+  return { ...connections, claims: siblingPool(pool, onError, CLAIM_CONNECTIONS).pool }
 }
 
 /**
  * Opens a second pool with the options of the first, so that handlers which use up the application's pool cannot keep
  * a worker from extending its leases. A pool that cannot be copied is shared.
  */
-export function siblingPool(
-  pool: PgPool,
-  onError: (error: Error) => void,
-  connections: number = WORKER_CONNECTIONS,
-): WorkerPool {
+export function siblingPool(pool: PgPool, onError: (error: Error) => void, connections: number): WorkerPool {
   if (!hasOptions(pool)) return { pool: withSessionSettings(pool, false), own: false }
   const options = withOptions(pool, {
     max: connections,

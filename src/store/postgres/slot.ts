@@ -1,4 +1,4 @@
-import { CommitpostError } from '../../runtime/errors.ts'
+import { RefusedError } from '../../runtime/refused-error.ts'
 import { lsnOf, type ReplicationClient } from '../../stream/postgres/replication.ts'
 import { type PgClient, rawQuery } from './client.ts'
 import { driverErrorOf } from './driver-error.ts'
@@ -10,23 +10,27 @@ export interface SlotFacts {
   readonly confirmed: bigint | null
   readonly isLost: boolean
   readonly isOurs: boolean
+  /** Whether it was kept in step with that of a primary by the server itself, before this one was promoted. */
+  readonly isSynced: boolean
   readonly activePid: string | null
 }
 
+// Before PostgreSQL 17 no slot is synchronised, and there is no such column.
 const factsSql = `
   select r.confirmed_flush_lsn, r.wal_status = 'lost' or r.restart_lsn is null,
-         r.plugin = 'pgoutput' and r.database = current_database(), r.active_pid
+         r.plugin = 'pgoutput' and r.database = current_database(), to_jsonb(r) ->> 'synced', r.active_pid
     from pg_replication_slots r where r.slot_name = $1`
 
 /** How a slot stands; null where there is none. */
 export async function slotFacts(client: PgClient, slot: string): Promise<SlotFacts | null> {
   const [row] = await rawQuery(client, factsSql, [slot])
   if (row === undefined) return null
-  const [confirmed = null, lost, ours, activePid = null] = row
+  const [confirmed = null, lost, ours, synced, activePid = null] = row
   return {
     confirmed: confirmed === null ? null : lsnOf(confirmed),
     isLost: lost === 't',
     isOurs: ours === 't',
+    isSynced: synced === 'true',
     activePid,
   }
 }
@@ -51,9 +55,10 @@ export async function freeSlot(client: PgClient, slot: string): Promise<void> {
   for (let looks = 0; looks < MOST_LOOKS; looks += 1) {
     if ((await rawQuery(client, terminateSql, [slot])).length === 0) return
   }
-  throw new CommitpostError(
-    'STREAM_UNAVAILABLE',
+  throw new RefusedError(
+    'stream-slot-in-use',
     `Replication slot "${slot}" is in use by another connection that does not end. See pg_replication_slots.active_pid.`,
+    { data: { slot } },
   )
 }
 
@@ -100,12 +105,13 @@ export async function createSlot(
   }
 }
 
-function noFreeSlot(cause: unknown): CommitpostError {
+function noFreeSlot(cause: unknown): RefusedError {
   return streamUnavailable(
+    'stream-without-slot',
     'all replication slots of the server are in use. Remove those that nobody reads (select slot_name from ' +
       'pg_replication_slots where not active), or set it higher and restart the server: ' +
       'alter system set max_replication_slots = 20',
-    cause,
+    { cause },
   )
 }
 
@@ -115,8 +121,18 @@ function slotOptions(version: number): string {
   return version < WITH_FAILOVER ? "(SNAPSHOT 'use')" : "(SNAPSHOT 'use', FAILOVER true)"
 }
 
-/** The server and the timeline it is on: a place in the log means nothing on another. */
+/** The server and the timeline it is on: a place in the log means nothing on another server. */
 export async function serverIdentity(client: ReplicationClient): Promise<string> {
   const { rows } = await client.query('IDENTIFY_SYSTEM')
   return `${String(rows[0]?.['systemid'])}/${String(rows[0]?.['timeline'])}`
+}
+
+/**
+ * Whether a place that was recorded on one server means the same on this one: it is the same, or a standby of it that was
+ * promoted and has the slot by synchronising it. The record came there by the log itself, so the log had come at least as
+ * far when the timelines parted. A copy of such a server's files has the mark too: nothing tells it apart.
+ */
+export function isLogOf(server: string, recorded: string | null, { isSynced }: SlotFacts): boolean {
+  if (server === recorded) return true
+  return isSynced && recorded !== null && server.split('/')[0] === recorded.split('/')[0]
 }

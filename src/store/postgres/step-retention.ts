@@ -4,7 +4,7 @@ import type { QuotedSchema } from './identifiers.ts'
 import { operatorName, operatorNote } from './operator.ts'
 import { surveyPeriod } from './survey-period.ts'
 
-const COLUMNS = 'state, deleted, archived, wait_ms'
+const COLUMNS = 'state, deleted, archived, wait_ms, waits_for'
 
 const byPolicySql = (schema: QuotedSchema): string =>
   `select ${COLUMNS} from ${schema}.outbox_retain_by_policy($1, $2, $3, $4, $5)`
@@ -28,11 +28,12 @@ export async function stepRetention(
       ? rawQuery(client, byPolicySql(schema), values)
       : rawQuery(client, byHandSql(schema), [...values, operatorName(act.operator), operatorNote(act.note)]),
   )
-  const [state, deleted, archived, waitMs] = row as RawRow
+  const [state, deleted, archived, waitMs, waitsFor] = row as RawRow
   return {
     state: state as RetentionStep['state'],
     deleted: Number(deleted),
     archived: Number(archived),
     waitMs: Number(waitMs),
+    waitsFor: (waitsFor ?? null) as RetentionStep['waitsFor'],
   }
 }

@@ -17,7 +17,7 @@ const gateSql = (schema: QuotedSchema): string => `
       from ${schema}.outbox_stream t join ${schema}.outbox_subscription s on s.id = t.subscription_id
      where t.subscription_id = $1
   )
-  select a.held and a.is_live, a.paused,
+  select a.held and a.is_live, a.paused, a.has_open,
          case when a.has_open then (
            select jsonb_agg(k.key) from unnest($4::text[]) as k(key)
             where k.key in (select h.ordering_key from in_hand h)
@@ -48,11 +48,14 @@ export async function streamGate(
   return {
     held: row?.[0] === 't',
     paused: row?.[1] === 't',
-    openKeys: textsOf(row?.[2]),
-    settled: textsOf(row?.[3]),
+    hasOpen: row?.[2] === 't',
+    openKeys: textsOf(row?.[3]),
+    settled: textsOf(row?.[4]),
   }
 }
 
+const NONE: ReadonlySet<string> = new Set()
+
 function textsOf(json: string | null | undefined): ReadonlySet<string> {
-  return new Set(json === null || json === undefined ? [] : (JSON.parse(json) as readonly string[]))
+  return json === null || json === undefined ? NONE : new Set(JSON.parse(json) as readonly string[])
 }

@@ -22,19 +22,36 @@ interface Scope extends ScopeRow {
 export function streamScope(json: string): StreamScope {
   const scopes = (JSON.parse(json) as readonly ScopeRow[]).map(toScope)
   const byStream = new Map<string, Map<string, readonly Scope[]>>()
+  let last: { readonly stream: string; readonly type: string; readonly matching: readonly Scope[] } | null =
+    null
   return {
     wants: (event) => {
       const { stream, type } = event
-      const byType = byStream.get(stream) ?? new Map<string, readonly Scope[]>()
-      if (byType.size === 0) byStream.set(stream, byType)
-      let matching = byType.get(type)
-      if (matching === undefined) {
-        matching = scopes.filter((scope) => matches(scope, event))
-        byType.set(type, matching)
+      // Nearly always those of the event before, and then the very same texts.
+      if (last?.stream !== stream || last.type !== type) {
+        last = { stream, type, matching: matchingOf(scopes, byStream, event) }
       }
-      return matching.some((scope) => hasBegun(scope, event))
+      for (const scope of last.matching) if (hasBegun(scope, event)) return true
+      return false
     },
   }
+}
+
+/** The scopes that an event's stream and type are in, worked out once for each of them. */
+function matchingOf(
+  scopes: readonly Scope[],
+  byStream: Map<string, Map<string, readonly Scope[]>>,
+  event: LoggedEvent,
+): readonly Scope[] {
+  const { stream, type } = event
+  const byType = byStream.get(stream) ?? new Map<string, readonly Scope[]>()
+  if (byType.size === 0) byStream.set(stream, byType)
+  let matching = byType.get(type)
+  if (matching === undefined) {
+    matching = scopes.filter((scope) => matches(scope, event))
+    byType.set(type, matching)
+  }
+  return matching
 }
 
 function toScope(row: ScopeRow): Scope {

@@ -11,7 +11,7 @@ import type {
   StreamStore,
 } from '../stream-store.ts'
 import { assertStreamable } from './assert-streamable.ts'
-import { type PgPool, rawQuery, withClient } from './client.ts'
+import { type PgPool, type PgPoolClient, rawQuery, withClient } from './client.ts'
 import type { QuotedSchema } from './identifiers.ts'
 import { PostgresLogSession } from './log-session.ts'
 import { parkEvents } from './park-events.ts'
@@ -46,13 +46,11 @@ export class PostgresStreamStore implements StreamStore {
     workerId: string,
     leaseMs: number,
   ): Promise<StreamLease | 'held' | 'retired'> {
-    return withClient(this.#pool, (client) =>
-      takeStream(client, this.#schema, subscriptionId, workerId, leaseMs),
-    )
+    return this.#on((client) => takeStream(client, this.#schema, subscriptionId, workerId, leaseMs))
   }
 
   beatStream(lease: StreamLease, leaseMs: number): Promise<StreamBeat> {
-    return withClient(this.#pool, (client) => beatStream(client, this.#schema, lease, leaseMs))
+    return this.#on((client) => beatStream(client, this.#schema, lease, leaseMs))
   }
 
   streamGate(
@@ -60,24 +58,24 @@ export class PostgresStreamStore implements StreamStore {
     keys: readonly string[],
     doubtful: readonly LoggedEvent[],
   ): Promise<StreamGate> {
-    return withClient(this.#pool, (client) => streamGate(client, this.#schema, lease, keys, doubtful))
+    return this.#on((client) => streamGate(client, this.#schema, lease, keys, doubtful))
   }
 
   parkEvents(lease: StreamLease, events: readonly ParkedEvent[]): Promise<boolean> {
-    return withClient(this.#pool, (client) => parkEvents(client, this.#schema, lease, events))
+    return this.#on((client) => parkEvents(client, this.#schema, lease, events))
   }
 
   recordProgress(lease: StreamLease, progress: StreamProgress): Promise<boolean> {
     const written = { ...progress, lsn: lsnText(progress.lsn) }
-    return withClient(this.#pool, (client) => recordProgress(client, this.#schema, lease, written))
+    return this.#on((client) => recordProgress(client, this.#schema, lease, written))
   }
 
   releaseStream(lease: StreamLease): Promise<void> {
-    return withClient(this.#pool, (client) => releaseStream(client, this.#schema, lease))
+    return this.#on((client) => releaseStream(client, this.#schema, lease))
   }
 
   async forgetLog(subscriptionId: number): Promise<void> {
-    await withClient(this.#pool, async (client) => {
+    await this.#on(async (client) => {
       const [row] = await rawQuery(client, slotSql(this.#schema), [subscriptionId])
       if (row?.[0] !== undefined && row[0] !== null) {
         await dropSlot(client, row[0])
@@ -85,7 +83,11 @@ export class PostgresStreamStore implements StreamStore {
     })
   }
 
-  async openLog(lease: StreamLease): Promise<LogSession> {
+  openLog(lease: StreamLease): LogSession {
     return new PostgresLogSession(this.#pool, this.#appPool, this.#schema, this.#clock, lease)
+  }
+
+  #on<Result>(work: (client: PgPoolClient) => Promise<Result>): Promise<Result> {
+    return withClient(this.#pool, work)
   }
 }

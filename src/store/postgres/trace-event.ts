@@ -3,6 +3,7 @@ import { type PgClient, type PgPool, type RawRow, rawQuery } from './client.ts'
 import type { QuotedSchema } from './identifiers.ts'
 import { openTransaction } from './open-transaction.ts'
 import { dateOf, timeColumn } from './time-column.ts'
+import { traceArchived } from './trace-archived.ts'
 import { traceSubscriptionsSql } from './trace-subscriptions-sql.ts'
 import { withSnapshot } from './with-snapshot.ts'
 
@@ -24,11 +25,13 @@ export async function traceEvent(pool: PgPool, schema: QuotedSchema, eventId: st
     const [event] = await rawQuery(client, eventSql(schema), [eventId])
     if (event === undefined) {
       const letters = await readLetters(client, schema, eventId)
-      return { event: null, payload: null, subscriptions: [], letters }
+      const archived = await traceArchived(client, schema, eventId)
+      return { event: null, payload: null, subscriptions: [], archived, letters }
     }
     const rows = await rawQuery(client, traceSubscriptionsSql(schema), [eventId])
     const payload: unknown = JSON.parse(event[6] as string)
-    return { event: toEvent(event), payload, subscriptions: rows.map(toSubscriptionTrace), letters: [] }
+    const subscriptions = rows.map(toSubscriptionTrace)
+    return { event: toEvent(event), payload, subscriptions, archived: null, letters: [] }
   })
   const isJoining = trace.subscriptions.some(({ state }) => state === 'joining')
   return { ...trace, waitsFor: isJoining ? await openTransaction(pool, schema) : null }

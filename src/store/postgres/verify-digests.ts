@@ -93,6 +93,9 @@ function newestTransaction(scopes: readonly Scope[]): string | null {
   return bounds.toSorted((one, other) => (BigInt(one) < BigInt(other) ? -1 : 1)).at(-1) ?? null
 }
 
+// Not by the subscriptions there are: a delivery of one whose row is gone would be seen by nobody.
+const isAsked = (row: string): string => `($3::int[] is null or ${row}.subscription_id = any ($3::int[]))`
+
 // Grouped before it is judged: what is asked of every row costs, what is asked of a few groups does not. Deliveries of
 // stand-ins are few, and are looked up. So are those in hand: whichever else says that it is, is so by a claim that is
 // not written down, and nobody would ever return it.
@@ -101,18 +104,18 @@ const deliveriesSql = (schema: QuotedSchema): string => `
     select d.subscription_id, d.status, d.held, d.last_attempt_at is null as is_untried, count(*) as count,
            ${digestOf('d')} as digest
       from ${schema}.outbox_delivery d
-     where d.id between $1 and $2 and d.subscription_id = any ($3::int[]) and ${isNoStandIn('d')}
+     where d.id between $1 and $2 and ${isAsked('d')} and ${isNoStandIn('d')}
      group by d.subscription_id, d.status, d.held, is_untried
     union all
     select d.subscription_id, d.status, d.held, d.last_attempt_at is null, 1, uuid_hash_extended(v.original, d.id)
       from unnest($4::uuid[], $5::uuid[]) as v(event_id, original)
       join ${schema}.outbox_event e on e.event_id = v.event_id
       join ${schema}.outbox_delivery d on d.id = e.id and d.event_id = e.event_id
-     where d.id between $1 and $2 and d.subscription_id = any ($3::int[])
+     where d.id between $1 and $2 and ${isAsked('d')}
   ),
   in_hand as materialized (
     select h.subscription_id, count(*) as count from ${schema}.outbox_in_hand h
-     where h.id between $1 and $2 and h.subscription_id = any ($3::int[]) and h.status = 'PROCESSING'
+     where h.id between $1 and $2 and ${isAsked('h')} and h.status = 'PROCESSING'
      group by h.subscription_id
   ),
   counted as (
@@ -131,11 +134,11 @@ const deliveriesSql = (schema: QuotedSchema): string => `
 // The planner takes reading all deliveries for as cheap as reading a third of them by their key, which is half the work.
 const SCANS = `select set_config('enable_seqscan', $1, true)`
 
-/** The deliveries that each subscription has. */
+/** The deliveries that each of these subscriptions has; null for all that any delivery names. */
 export async function digestDeliveries(
   client: PgClient,
   schema: QuotedSchema,
-  subscriptionIds: readonly number[],
+  subscriptionIds: readonly number[] | null,
   { eventIds, originals }: StandIns,
   { first, last }: PositionRange,
 ): Promise<ReadonlyMap<number, DeliveryDigest>> {

@@ -43,7 +43,8 @@ const comparedRows = (schema: QuotedSchema): string => `
   compared as materialized (
     select coalesce(e.id, d.id) as id, coalesce(e.event_id, d.event_id) as event_id,
            coalesce(e.wants, false) as wants, coalesce(e.may_have, false) as may_have,
-           d.id is not null as is_there, d.id is not null and (d.is_unleased or ${impossible('d')}) as is_impossible,
+           d.id is not null as is_there,
+           d.id is not null and (d.is_unleased or ${impossible('d')} or (select a.is_removed from asked a)) as is_impossible,
            (select a.is_joining and (a.barrier is null or e.xid <= a.barrier or e.xid >= a.next_xid)
                    and case a.start_from
                          when 'now' then coalesce(not pg_visible_in_snapshot(e.xid, a.joined_snapshot), true)
@@ -61,11 +62,11 @@ const comparedRows = (schema: QuotedSchema): string => `
 
 const compareSql = (schema: QuotedSchema): string => `
   with asked as materialized (
-    select s.state = 'joining' as is_joining, s.start_from, s.joined_snapshot, s.swept_to, s.barrier,
+    select s.id is null as is_removed, s.state = 'joining' as is_joining, s.start_from, s.joined_snapshot, s.swept_to, s.barrier,
            pg_snapshot_xmax(pg_current_snapshot()) as next_xid, t.snapshot as streamed_snapshot
-      from ${schema}.outbox_subscription s
-      left join ${schema}.outbox_stream t on t.subscription_id = s.id
-     where s.id = $3),${scopedEvents(schema)},${comparedRows(schema)},
+      from (select $3::int as id) asked_for
+      left join ${schema}.outbox_subscription s on s.id = asked_for.id
+      left join ${schema}.outbox_stream t on t.subscription_id = asked_for.id),${scopedEvents(schema)},${comparedRows(schema)},
   judged as (
     select c.id, c.event_id,
            case when c.wants and not c.is_there

@@ -43,7 +43,7 @@ export async function verify(
     const [now] = await rawQuery(client, nowSql, [])
     const asked = await readAsked(client, schema, request.subscription)
     const range = await positionRange(client, schema, request)
-    const subscriptions = await proofs(client, schema, asked, range, request.most)
+    const subscriptions = await proofs(client, schema, asked, range, request)
     return {
       holds: subscriptions.every(({ holds }) => holds),
       at: dateOf(now?.[0] as string),
@@ -73,22 +73,32 @@ async function proofs(
   schema: QuotedSchema,
   asked: readonly Asked[],
   range: PositionRange,
-  most: number,
+  { subscription: name, most }: VerifyRequest,
 ): Promise<readonly SubscriptionProof[]> {
-  const ids = asked.map(({ id }) => id)
-  const scopes = await readScopes(client, schema, ids)
+  // Of all subscriptions, whatever is written of any: what is there of one that is not, nobody else would tell.
+  const sought = name === null ? null : asked.map(({ id }) => id)
+  const scopes = await readScopes(client, schema, sought)
   const standIns = await readStandIns(client, schema)
   const events = await digestEvents(client, schema, scopes, standIns, range)
-  const deliveries = await digestDeliveries(client, schema, ids, standIns, range)
+  const deliveries = await digestDeliveries(client, schema, sought, standIns, range)
+  const all = withRemoved(asked, [
+    ...scopes.map(({ subscriptionId }) => subscriptionId),
+    ...deliveries.keys(),
+  ])
+  const ids = all.map(({ id }) => id)
   const hasDead = [...deliveries.values()].some(({ counts }) => counts.DEAD > 0)
   const letters = await disagreeingLetters(client, schema, ids, range, hasDead)
   const archived = await countArchived(client, schema, ids, range)
   const lacking = await missingArchived(client, schema, range, archived.size > 0)
   const found: SubscriptionProof[] = []
-  for (const subscription of asked) {
+  for (const subscription of all) {
     const wanted = events.get(subscription.id) ?? NO_EVENTS
     const had = deliveries.get(subscription.id) ?? NO_DELIVERIES
-    const agrees = wanted.count === had.count && wanted.digest === had.digest && had.impossible === 0
+    const agrees =
+      subscription.state !== 'removed' &&
+      wanted.count === had.count &&
+      wanted.digest === had.digest &&
+      had.impossible === 0
     const comparison = agrees
       ? { matched: wanted.count, streamed: 0, awaited: 0, missing: NONE, surplus: NONE, impossible: NONE }
       : await compareDeliveries(client, schema, subscription.id, standIns, range, most)
@@ -101,6 +111,13 @@ async function proofs(
     found.push(proofOf(subscription, had, withArchived(judged, inArchives, most), inArchives))
   }
   return found
+}
+
+/** Beside those that are there, those that only their scopes or deliveries tell of: their row was deleted by force. */
+function withRemoved(asked: readonly Asked[], mentioned: readonly number[]): readonly Asked[] {
+  const known = new Set(asked.map(({ id }) => id))
+  const removed = [...new Set(mentioned)].filter((id) => !known.has(id)).toSorted((a, b) => a - b)
+  return [...asked, ...removed.map((id): Asked => ({ id, name: `#${id}`, state: 'removed' }))]
 }
 
 function withLetters(comparison: Comparison, disagreeing: readonly string[], most: number): Comparison {
@@ -139,7 +156,7 @@ function proofOf(
     state,
     counts,
     archived: inArchives.recorded - inArchives.missing.length,
-    holds: missing.count + surplus.count + impossible.count === 0,
+    holds: state !== 'removed' && missing.count + surplus.count + impossible.count === 0,
     ...comparison,
   }
 }

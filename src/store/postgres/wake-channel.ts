@@ -28,8 +28,10 @@ export function wakeChannel(schema: QuotedSchema): string {
   return `commitpost_${createHash('sha256').update(schema).digest('hex').slice(0, 24)}`
 }
 
-// A notification takes a transaction id, but its commit does not wait for the disk: nothing else was written.
-const notifySql = keptText((schema) => `notify ${quoteIdentifier(wakeChannel(schema))}`)
+/** Wakes whoever listens. It takes a transaction id, but its commit does not wait for the disk: nothing else was written. */
+export const notifySql: (schema: QuotedSchema) => string = keptText(
+  (schema) => `notify ${quoteIdentifier(wakeChannel(schema))}`,
+)
 
 /** Wakes whoever listens. In a transaction of its own, never in a business transaction: NOTIFY serialises commits. */
 export async function notify(pool: PgPool, schema: QuotedSchema): Promise<void> {

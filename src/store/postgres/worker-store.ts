@@ -70,22 +70,26 @@ export class PostgresWorkerStore implements WorkerStore {
 
   readonly #leases = new LeaseBook()
 
-  readonly streams: StreamStore | null
+  readonly openStreams: () => Promise<StreamStore | null>
 
   constructor(
     connections: WorkerPool,
     schema: QuotedSchema,
     clock: Clock,
-    streams: StreamStore | null = null,
+    openStreams: () => Promise<StreamStore | null> = async () => null,
   ) {
     this.#connections = connections
-    this.streams = streams
+    this.openStreams = openStreams
     this.#schema = schema
     this.#clock = clock
   }
 
   get #pool() {
     return this.#connections.pool
+  }
+
+  get #claimPool() {
+    return this.#connections.claims ?? this.#connections.pool
   }
 
   assertReady(): Promise<void> {
@@ -96,14 +100,14 @@ export class PostgresWorkerStore implements WorkerStore {
 
   claim(request: ClaimRequest): Promise<readonly ClaimedDelivery[]> {
     return this.#claimWithin(request, (bound) =>
-      unorderedWay(this.#pool, this.#schema, request, bound, this.#duePlaces(request)),
+      unorderedWay(this.#claimPool, this.#schema, request, bound, this.#duePlaces(request)),
     )
   }
 
   claimLanes(request: LaneClaimRequest): Promise<readonly LaneDelivery[]> {
     const claims = this.#laneClaimsOf(request.subscriptionId)
     return this.#claimWithin(request, (bound) =>
-      lanesWay(this.#pool, this.#schema, claims, request, bound, this.#duePlaces(request)),
+      lanesWay(this.#claimPool, this.#schema, claims, request, bound, this.#duePlaces(request)),
     )
   }
 
@@ -199,7 +203,9 @@ export class PostgresWorkerStore implements WorkerStore {
   }
 
   async close(): Promise<void> {
-    if (this.#connections.own) await this.#pool.end()
+    await Promise.all([...this.#lowWaters.values()].map((lowWater) => lowWater.settled()))
+    if (!this.#connections.own) return
+    await Promise.all([this.#pool.end(), this.#connections.claims?.end()])
   }
 
   #duePlaces({ subscriptionId, limit }: ClaimRequest): number {
@@ -211,7 +217,7 @@ export class PostgresWorkerStore implements WorkerStore {
   #laneClaimsOf(subscriptionId: number): LaneClaims {
     const known = this.#laneClaims.get(subscriptionId)
     if (known !== undefined) return known
-    const claims = new LaneClaims(this.#pool, this.#schema, this.#clock)
+    const claims = new LaneClaims(this.#claimPool, this.#schema, this.#clock)
     this.#laneClaims.set(subscriptionId, claims)
     return claims
   }
@@ -229,7 +235,7 @@ export class PostgresWorkerStore implements WorkerStore {
     wayOf: (bound: LowWaterBound) => ClaimWay<Delivery>,
   ): Promise<readonly Delivery[]> {
     const lowWater = this.#lowWater(request.subscriptionId)
-    const deliveries = await this.#claimAround(request, wayOf(await lowWater.next()))
+    const deliveries = await this.#claimAround(request, wayOf(lowWater.next()))
     lowWater.claimed(deliveries.length)
     this.#leases.opened(deliveries)
     return deliveries

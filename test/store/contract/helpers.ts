@@ -35,9 +35,9 @@ export async function join(
   return active
 }
 
-/** With patience: other tests on the same server have long transactions, which everything that joins waits for. */
+/** Other tests on the same server have long transactions, which everything that joins waits for. */
 export function untilActive(store: WorkerStore): Promise<void> {
-  return eventually('nothing joins', async () => (await store.advanceJoining()).length === 0, 120_000)
+  return eventually('nothing joins', async () => (await store.advanceJoining()).length === 0)
 }
 
 export function claim(

@@ -56,7 +56,7 @@ export const queueCases: readonly ContractCase[] = [
       assert.equal(processing?.status, 'PROCESSING')
       assert.equal(processing?.lockedBy, 'w1')
       const report = await store.settle([settled(delivery, DONE)])
-      assert.deepEqual(report, { lost: [], dead: [], committed: [], busy: [] })
+      assert.deepEqual(report, { lost: [], over: [], dead: [], committed: [], busy: [] })
       const [done] = await harness.deliveries('sub')
       assert.equal(done?.status, 'DONE')
       assert.equal(done?.lockedBy, null)
@@ -144,13 +144,17 @@ export const queueCases: readonly ContractCase[] = [
       })
       assert.equal(again?.event.eventId, stale.event.eventId)
       for (const settlement of [DONE, retryNow, dead, { kind: 'release', delayMs: 0 } as const]) {
-        const { lost, dead: letters } = await zombie.settle([settled(stale, settlement)])
+        const { lost, over, dead: letters } = await zombie.settle([settled(stale, settlement)])
         assert.equal(lost.length, 1)
+        assert.deepEqual(over, [])
         assert.equal(letters.length, 0)
       }
       assert.equal((await harness.deliveries('sub'))[0]?.lockedBy, 'w2')
       assert.ok(again)
       assert.deepEqual((await healthy.settle([settled(again, DONE)])).lost, [])
+      const { lost, over } = await healthy.settle([settled(again, DONE)])
+      assert.equal(lost.length, 1, 'nothing was left to write')
+      assert.deepEqual(over, lost, 'and it is DONE')
     },
   },
   {

@@ -151,14 +151,14 @@ describe('an amended event', () => {
 
 async function claimAll(): Promise<void> {
   await db.pool.query(
-    `update outbox_delivery set status = 'PROCESSING', held = false, next_retry_at = null, locked_by = 'w',
+    `update outbox_delivery set status = 'PROCESSING', fresh = false, held = false, next_retry_at = null, locked_by = 'w',
             locked_until = now(), lease_token = 1`,
   )
 }
 
 async function doneAll(which: string): Promise<void> {
   await db.pool.query(
-    `update outbox_delivery set status = 'DONE', processed_at = now(), locked_by = null, locked_until = null,
+    `update outbox_delivery set status = 'DONE', fresh = false, processed_at = now(), locked_by = null, locked_until = null,
             lease_token = null where ${which}`,
   )
 }
@@ -167,7 +167,7 @@ async function dieAt(subscriptionId: number, eventId: string): Promise<string> {
   return one(
     db.pool,
     `with dead as (
-       update outbox_delivery set status = 'DEAD', locked_by = null, locked_until = null, lease_token = null,
+       update outbox_delivery set status = 'DEAD', fresh = false, locked_by = null, locked_until = null, lease_token = null,
               last_error_code = 'BOOM' where subscription_id = $1 returning *)
      insert into outbox_dead_letter (subscription, subscription_id, lane, position, event_id, stream, event_type,
             schema_version, aggregate_type, aggregate_id, ordering_key, payload, headers, occurred_at, error_code,

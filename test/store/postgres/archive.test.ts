@@ -215,6 +215,19 @@ describe('the proof', () => {
     expect(await proofOf(db)).toMatchObject({ archived: 0, holds: false, missing: { count: 5 } })
   })
 
+  test('misses what stands in the archive under another id, and all of it where that was emptied', async () => {
+    const [first] = await archived(3)
+    await db.pool.query('update kept_events set event_id = $2 where event_id = $1', [first, randomUUID()])
+    expect(await proofOf(db)).toMatchObject({
+      matched: 3,
+      archived: 2,
+      holds: false,
+      missing: { count: 1, eventIds: [first] },
+    })
+    await db.pool.query('truncate kept_events')
+    expect(await proofOf(db)).toMatchObject({ matched: 3, archived: 0, holds: false, missing: { count: 3 } })
+  })
+
   test('counts those of a window, and nothing that was purged from the archive', async () => {
     await archived(4)
     await sabotage(

@@ -54,6 +54,7 @@ describe('publishing outside a transaction', () => {
   })
 
   test('is refused for a pool, which is no transaction', async () => {
+    // @ts-expect-error nor is it one for the compiler
     await expect(assertInTransaction(db.pool)).rejects.toMatchObject({ code: 'NOT_IN_TRANSACTION' })
   })
 

@@ -22,7 +22,7 @@ async function block(aggregateId: string, behind: number): Promise<{ letterId: s
   return { letterId, eventId }
 }
 
-const park = `update outbox_delivery set held = true, next_retry_at = 'infinity' where status = 'PENDING'`
+const park = `update outbox_delivery set fresh = false, held = true, next_retry_at = 'infinity' where status = 'PENDING'`
 const keys = async (query = {}): Promise<string[]> =>
   (await letters.blocked(query)).map(({ orderingKey }) => orderingKey)
 

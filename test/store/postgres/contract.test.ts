@@ -2,11 +2,10 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { systemClock } from '../../../src/runtime/clock.ts'
 import { completeInTransaction } from '../../../src/store/postgres/complete-in-transaction.ts'
 import { quoteSchema } from '../../../src/store/postgres/identifiers.ts'
-import { siblingPool } from '../../../src/store/postgres/sibling-pool.ts'
+import { workerPool } from '../../../src/store/postgres/sibling-pool.ts'
 import { PostgresWorkerStore } from '../../../src/store/postgres/worker-store.ts'
 import type { WorkerStore } from '../../../src/store/store.ts'
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
-import { installTables } from '../../support/install-tables.ts'
+import { createTestDatabaseWithTables, type TestDatabase } from '../../support/database.ts'
 import { lapseLeases } from '../../support/leases.ts'
 import type { ContractDelivery, ContractHarness } from '../contract/harness.ts'
 import { beat, claim, DONE, join, retryNow, settled } from '../contract/helpers.ts'
@@ -29,7 +28,7 @@ class PostgresHarness implements ContractHarness {
   }
 
   worker(): WorkerStore {
-    const connections = siblingPool(this.#database.pool, () => undefined)
+    const connections = workerPool(this.#database.pool, () => undefined)
     const store = new PostgresWorkerStore(connections, quoteSchema(this.#database.schema), systemClock)
     this.#workers.push(store)
     return store
@@ -88,8 +87,7 @@ describe('the store contract on PostgreSQL', () => {
   let harness: PostgresHarness
 
   beforeEach(async () => {
-    database = await createTestDatabase()
-    await installTables(database.pool, database.schema)
+    database = await createTestDatabaseWithTables()
     harness = new PostgresHarness(database)
   })
 
@@ -114,6 +112,7 @@ describe('the store contract on PostgreSQL', () => {
       const completed = { ...settled(open, retryNow), completed: true }
       expect(await store.settle([completed, settled(other, DONE)])).toEqual({
         lost: [],
+        over: [],
         dead: [],
         committed: [],
         busy: [completed],

@@ -239,7 +239,7 @@ describe('resolving by hand', () => {
     const { letterId } = await oneDead(true)
     const behind = await insertEvent(db.pool, { aggregateId: '1' })
     const other = await insertEvent(db.pool, { aggregateId: '2' })
-    const park = `update outbox_delivery set held = true, next_retry_at = 'infinity' where status = 'PENDING'`
+    const park = `update outbox_delivery set fresh = false, held = true, next_retry_at = 'infinity' where status = 'PENDING'`
     await db.pool.query(park)
     await resolve(letterId)
     const due = `select event_id::text from outbox_delivery where status = 'PENDING' and next_retry_at <= now()`

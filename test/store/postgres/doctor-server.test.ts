@@ -1,7 +1,8 @@
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { migrateUp } from '../../../src/store/postgres/migrate.ts'
-import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../../src/testing/index.ts'
+import type { EmbeddedPostgres } from '../../../src/testing/index.ts'
+import { startOwnPostgres } from '../../support/own-postgres.ts'
 import { postgresAvailable } from '../../support/servers.ts'
 import { proofOn } from './proof-fixtures.ts'
 
@@ -11,7 +12,7 @@ describe.skipIf(!postgresAvailable())('the doctor, on a server of its own', () =
   let pool: pg.Pool
 
   beforeAll(async () => {
-    server = await startEmbeddedPostgres({ fsync: true, settings: { max_prepared_transactions: 2 } })
+    server = await startOwnPostgres({ fsync: true, settings: { max_prepared_transactions: 2 } })
     pool = new pg.Pool({ connectionString: server.url })
     await migrateUp(pool)
   })

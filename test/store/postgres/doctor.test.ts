@@ -152,7 +152,7 @@ describe('the doctor', () => {
       )
     const isCounted = async (): Promise<boolean> =>
       (await ofDeliveries('DEAD_TUPLES', { deadTuples: 4 })).length > 0
-    await eventually('the server has counted', isCounted, 25_000)
+    await eventually('the server has counted', isCounted)
     expect(await ofDeliveries('DEAD_TUPLES', { deadTuples: 4 })).toMatchObject([
       firing('warning', { deadTuples: 5, lastVacuum: null }),
     ])
@@ -163,19 +163,23 @@ describe('the doctor', () => {
   test('names who keeps the server from cleaning up, with his statement, but without the values in it', async () => {
     const holder = new pg.Client({ connectionString: db.url, application_name: 'nightly report' })
     await holder.connect()
+    // No pid, and no number of seconds, has as many digits.
+    const telling = `select 'secret', 47114711471147114711 /* and this */ from outbox_event where stream = 'hidden'`
     await holder.query('begin isolation level repeatable read')
-    await holder.query(`select 'secret', 4711 /* and this */ from outbox_event where stream = 'hidden'`)
+    await holder.query(telling)
     const { rows } = await holder.query<{ pid: number }>('select pg_backend_pid() as pid')
-    const held = (await found('XMIN_HELD', { transactionSeconds: 0 })).filter(
-      ({ facts }) => 'name' in facts && facts.name === 'nightly report',
-    )
-    expect(held).toMatchObject([
+    // Whoever else is on the server may hold something too.
+    const held = async (): Promise<readonly Finding[]> =>
+      (await found('XMIN_HELD', { transactionSeconds: 0 })).filter(
+        ({ facts }) => 'name' in facts && facts.name === 'nightly report',
+      )
+    expect(await held()).toMatchObject([
       firing('warning', { kind: 'session', pid: rows[0]?.pid, query: 'select pg_backend_pid() as pid' }),
     ])
-    await holder.query(`select 'secret', 4711 /* and this */ from outbox_event where stream = 'hidden'`)
-    const said = JSON.stringify(await found('XMIN_HELD', { transactionSeconds: 0 }))
+    await holder.query(telling)
+    const said = JSON.stringify(await held())
     expect(said).toContain('select ?, ? from outbox_event where stream = ?')
-    expect(said).not.toMatch(/secret|4711|hidden|and this/)
+    expect(said).not.toMatch(/secret|47114711471147114711|hidden|and this/)
     expect(await found('XMIN_HELD', { transactionSeconds: 3_600 })).toEqual([])
     await holder.query('rollback')
     await holder.end()

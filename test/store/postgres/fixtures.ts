@@ -2,19 +2,20 @@ import type pg from 'pg'
 import type { NewEvent } from '../../../src/event/event.ts'
 import { type QuotedSchema, quoteSchema } from '../../../src/store/postgres/identifiers.ts'
 import type { Transaction } from '../../../src/store/transaction.ts'
-import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
-import { eventIdForLayout, installTables } from '../../support/install-tables.ts'
+import {
+  createTestDatabaseWithTables,
+  type TestDatabase,
+  type TestDatabaseOptions,
+} from '../../support/database.ts'
+import { eventIdForLayout } from '../../support/install-tables.ts'
 
 /** A migrated schema of its own, named by its plain name in `schema` and ready for SQL in `quoted`. */
 export interface OutboxDatabase extends TestDatabase {
   readonly quoted: QuotedSchema
 }
 
-export async function createOutboxDatabase(options?: {
-  readonly connections?: number
-}): Promise<OutboxDatabase> {
-  const database = await createTestDatabase(options)
-  await installTables(database.pool, database.schema)
+export async function createOutboxDatabase(options?: TestDatabaseOptions): Promise<OutboxDatabase> {
+  const database = await createTestDatabaseWithTables(options)
   return { ...database, quoted: quoteSchema(database.schema) }
 }
 
@@ -166,14 +167,14 @@ export async function makeDead(
   options: { readonly eventId: string; readonly held?: boolean; readonly code?: string },
 ): Promise<{ readonly letterId: string; readonly position: string }> {
   await db.pool.query(
-    `update outbox_delivery set status = 'PROCESSING', held = false, next_retry_at = null, attempt_count = attempt_count + 1,
+    `update outbox_delivery set status = 'PROCESSING', fresh = false, held = false, next_retry_at = null, attempt_count = attempt_count + 1,
             locked_by = 'w1', locked_until = now() + interval '1 minute', lease_token = nextval('outbox_lease_token')
       where event_id = $1`,
     [options.eventId],
   )
   const { rows } = await db.pool.query<{ id: string; position: string }>(
     withLetters(
-      `update outbox_delivery set status = 'DEAD', held = $2, locked_by = null, locked_until = null, lease_token = null,
+      `update outbox_delivery set status = 'DEAD', fresh = false, held = $2, locked_by = null, locked_until = null, lease_token = null,
               last_error_code = $3, last_error_message = 'it failed'
         where event_id = $1`,
     ),

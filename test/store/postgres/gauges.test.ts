@@ -19,7 +19,7 @@ afterEach(async () => {
 
 const set = (eventId: string, assignments: string): Promise<unknown> =>
   db.pool.query(`update outbox_delivery set ${assignments} where event_id = $1`, [eventId])
-const LEASED = `status = 'PROCESSING', attempt_count = 1, locked_by = 'w', locked_until = now(), lease_token = 1`
+const LEASED = `status = 'PROCESSING', fresh = false, attempt_count = 1, locked_by = 'w', locked_until = now(), lease_token = 1`
 const FREE = 'locked_by = null, locked_until = null, lease_token = null'
 
 describe('the gauges of the tables', () => {
@@ -35,7 +35,7 @@ describe('the gauges of the tables', () => {
     await set(third, LEASED)
     await set(third, `status = 'DONE', processed_at = now(), ${FREE}`)
     await set(fourth, LEASED)
-    await set(fourth, `status = 'PENDING', held = true, next_retry_at = now(), ${FREE}`)
+    await set(fourth, `status = 'PENDING', fresh = false, held = true, next_retry_at = now(), ${FREE}`)
     await recordLeases(db.pool)
 
     const { backlog, capped } = await readGauges(db.pool, db.quoted, LIMITS)

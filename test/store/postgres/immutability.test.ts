@@ -71,9 +71,9 @@ describe('forgetting (retention)', () => {
     one(db.pool, 'select outbox_forget($1::uuid[])', [ids])
   const settle = (eventId: string): Promise<unknown> =>
     db.pool.query(
-      `update outbox_delivery set status = 'PROCESSING', attempt_count = 1, locked_by = 'w', locked_until = now(),
+      `update outbox_delivery set status = 'PROCESSING', fresh = false, attempt_count = 1, locked_by = 'w', locked_until = now(),
               lease_token = 1 where event_id = '${eventId}';
-       update outbox_delivery set status = 'DONE', processed_at = now(), locked_by = null, locked_until = null,
+       update outbox_delivery set status = 'DONE', fresh = false, processed_at = now(), locked_by = null, locked_until = null,
               lease_token = null where event_id = '${eventId}'`,
     )
 

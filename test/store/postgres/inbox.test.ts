@@ -66,7 +66,7 @@ describe('completing in the transaction of the handler', () => {
     const subscriptionId = await subscribe(db, { name: 'billing', orderBy: 'aggregate' })
     const eventId = await insertEvent(db.pool)
     const { rows } = await db.pool.query<{ lane: number; id: string; lease_token: string }>(
-      `update outbox_delivery set status = 'PROCESSING', attempt_count = 1, locked_by = 'w1', lease_token = 7,
+      `update outbox_delivery set status = 'PROCESSING', fresh = false, attempt_count = 1, locked_by = 'w1', lease_token = 7,
               locked_until = now() + interval '1 minute', suspect = true returning lane, id, lease_token`,
     )
     const row = rows[0] as { lane: number; id: string; lease_token: string }

@@ -19,7 +19,7 @@ describe('the status of subscriptions', () => {
   test('what is parked behind another of its key waits, and is not a retry', async () => {
     await subscribe(db, { name: 'ordered', orderBy: 'aggregate' })
     await insertEvent(db.pool)
-    await db.pool.query(`update outbox_delivery set held = true, next_retry_at = 'infinity'`)
+    await db.pool.query(`update outbox_delivery set fresh = false, held = true, next_retry_at = 'infinity'`)
     const [ordered] = await subscriptionStatuses(db.pool, db.quoted)
     expect(ordered).toMatchObject({ counts: { PENDING: 1 }, retrying: 0 })
   })
@@ -31,14 +31,14 @@ describe('the status of subscriptions', () => {
     for (let n = 0; n < 7; n += 1) ids.push(await insertEvent(db.pool))
     const set = (n: number, assignments: string): Promise<unknown> =>
       db.pool.query(`update outbox_delivery set ${assignments} where event_id = $1`, [ids[n]])
-    const leased = `status = 'PROCESSING', attempt_count = 1, locked_by = 'w', locked_until = now(), lease_token = 1`
+    const leased = `status = 'PROCESSING', fresh = false, attempt_count = 1, locked_by = 'w', locked_until = now(), lease_token = 1`
     const free = 'locked_by = null, locked_until = null, lease_token = null'
     await set(0, `created_at = now() - interval '90 seconds'`)
     await set(1, leased)
     await set(2, leased)
     await set(2, `status = 'DONE', processed_at = now(), created_at = now() - interval '1 day', ${free}`)
     await set(3, leased)
-    await set(3, `status = 'PENDING', held = true, next_retry_at = now(), ${free}`)
+    await set(3, `status = 'PENDING', fresh = false, held = true, next_retry_at = now(), ${free}`)
     const { letterId } = await makeDead(db, { eventId: ids[4] as string })
     await makeDead(db, { eventId: ids[5] as string })
     await closeDeadLetter(db.pool, db.quoted, 'resolve', letterId, 'kim', null)

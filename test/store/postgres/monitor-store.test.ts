@@ -152,9 +152,9 @@ describe('the figures', () => {
     const events: string[] = []
     for (let n = 0; n < 6; n += 1) events.push(await insertEvent(db.pool))
     const [late, leased, retried, suspect, dead] = events as [string, string, string, string, string, string]
-    const lease = `status = 'PROCESSING', attempt_count = 4, locked_by = 'w', locked_until = now(), lease_token = 1`
+    const lease = `status = 'PROCESSING', fresh = false, attempt_count = 4, locked_by = 'w', locked_until = now(), lease_token = 1`
     const free = 'locked_by = null, locked_until = null, lease_token = null'
-    const held = `status = 'PENDING', held = true, next_retry_at = now()`
+    const held = `status = 'PENDING', fresh = false, held = true, next_retry_at = now()`
     await set(late, `created_at = now() - interval '10 minutes'`)
     for (const each of [leased, retried, suspect]) await set(each, lease)
     await set(retried, `${held}, ${free}, created_at = now() - interval '20 minutes'`)

@@ -41,9 +41,9 @@ test('an ordinary owner migrates, grants, publishes, re-drives and forgets', asy
   const { letterId } = await makeDead(db, { eventId })
   await db.pool.query(`select outbox_retry($1, 'kim')`, [letterId])
   await db.pool.query(
-    `update outbox_delivery set status = 'PROCESSING', held = false, next_retry_at = null, locked_by = 'w',
+    `update outbox_delivery set status = 'PROCESSING', fresh = false, held = false, next_retry_at = null, locked_by = 'w',
             locked_until = now(), lease_token = 1;
-     update outbox_delivery set status = 'DONE', processed_at = now(), locked_by = null, locked_until = null,
+     update outbox_delivery set status = 'DONE', fresh = false, processed_at = now(), locked_by = null, locked_until = null,
             lease_token = null`,
   )
   expect(await refusal(db.pool.query('delete from outbox_event'))).toBe('55000')

@@ -5,7 +5,7 @@ import { partitionTables } from '../../../src/store/postgres/partition-tables.ts
 import { PostgresWorkerStore } from '../../../src/store/postgres/worker-store.ts'
 import { claim, DONE, join, settled } from '../contract/helpers.ts'
 import { column, createOutboxDatabase, type OutboxDatabase, one, refusal } from './fixtures.ts'
-import { insert, today } from './partition-fixtures.ts'
+import { insert, isDayNearlyOver, today } from './partition-fixtures.ts'
 import { proofOn } from './proof-fixtures.ts'
 
 const WEEK_MS = 7 * 86_400_000
@@ -13,8 +13,9 @@ const WEEK_MS = 7 * 86_400_000
 let db: OutboxDatabase
 let worker: PostgresWorkerStore
 
-beforeEach(async () => {
+beforeEach(async ({ skip }) => {
   db = await createOutboxDatabase()
+  skip(await isDayNearlyOver(db), 'a day begins soon')
   worker = new PostgresWorkerStore({ pool: db.pool, own: false }, db.quoted, systemClock)
 })
 afterEach(async () => {
@@ -155,6 +156,55 @@ describe('the doctor', () => {
       facts: { daysAhead: 0 },
       message: expect.stringContaining('what is published from then on is refused'),
       advice: expect.stringContaining('commitpost migrate partition'),
+    })
+  })
+
+  const codes = async (): Promise<readonly string[]> =>
+    (await proofOn(db.pool, db.schema).doctor()).findings
+      .filter(({ check }) => check === 'partitions')
+      .map(({ code }) => code)
+
+  test('tells of a partition that was dropped or detached, until it is there again as the docs say', async () => {
+    await convert()
+    const day = await today(db)
+    const [name, detached] = await column<string>(
+      db.pool,
+      `select t || to_char(outbox_start_of($1) at time zone 'UTC', '_YYYYMMDD')
+         from unnest(array['outbox_event', 'outbox_delivery']) t`,
+      [day],
+    )
+    await db.pool.query(`drop table ${name}`)
+    await db.pool.query(`alter table outbox_delivery detach partition ${detached}`)
+    expect(await refusal(insert(db.pool))).not.toBeNull()
+    expect(await found()).toMatchObject({
+      code: 'PARTITIONS_MISSING',
+      severity: 'problem',
+      facts: { partitions: [detached, name] },
+    })
+    await db.pool.query(
+      `create table ${name} (like outbox_event including all excluding identity excluding indexes);
+       select outbox_dress_partition('outbox_event', '${name}')`,
+    )
+    for (const [table, partition] of [
+      ['outbox_event', name],
+      ['outbox_delivery', detached],
+    ]) {
+      await db.pool.query(
+        `do $$ begin execute format('alter table ${table} attach partition ${partition} for values from (%s) to (%s)',
+           outbox_bound('${table}', ${day}), outbox_bound('${table}', ${day} + 1)); end $$`,
+      )
+    }
+    expect(await codes()).toEqual(['PARTITIONS_AHEAD'])
+    expect(await refusal(insert(db.pool))).toBeNull()
+  })
+
+  test('tells of a partition that nobody here made', async () => {
+    await convert()
+    await db.pool.query('create table outbox_event_other partition of outbox_event default')
+    expect(await found()).toMatchObject({
+      code: 'PARTITIONS_UNEXPECTED',
+      severity: 'warning',
+      facts: { partitions: ['outbox_event_other'] },
     })
   })
 

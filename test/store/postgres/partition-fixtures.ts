@@ -8,6 +8,13 @@ const DAY_MS = 86_400_000
 export const today = (db: OutboxDatabase): Promise<number> =>
   one(db.pool, 'select outbox_day_of(clock_timestamp())')
 
+/** Whether the next day is so near that it may begin in the middle of a test. */
+export const isDayNearlyOver = (db: OutboxDatabase): Promise<boolean> =>
+  one(
+    db.pool,
+    `select outbox_day_of(clock_timestamp()) <> outbox_day_of(clock_timestamp() + interval '2 minutes')`,
+  )
+
 /** Partitions empty tables as if that had been done so many days ago, and workers had made a period for each day since. */
 export async function partitionInThePast(db: OutboxDatabase, daysAgo: number): Promise<void> {
   const first = (await today(db)) - daysAgo
@@ -76,7 +83,7 @@ export async function doneOn(db: OutboxDatabase, ids: readonly string[], daysAgo
   await inTransaction(db, async (client) => {
     await client.query('set local session_replication_role = replica')
     await client.query(
-      `update outbox_delivery d set status = 'DONE', attempt_count = 1, held = false, next_retry_at = null,
+      `update outbox_delivery d set status = 'DONE', fresh = false, attempt_count = 1, held = false, next_retry_at = null,
               locked_by = null, locked_until = null, lease_token = null, processed_at = t.at, last_attempt_at = t.at,
               created_at = t.at, updated_at = t.at
          from (select now() - $2::int * interval '1 day' as at) t

@@ -39,7 +39,7 @@ async function restore(): Promise<void> {
 }
 
 const untilJoined = (): Promise<void> =>
-  eventually('nothing joins', async () => (await store.advanceJoining()).length === 0, 20_000)
+  eventually('nothing joins', async () => (await store.advanceJoining()).length === 0)
 
 describe('after a restore on another server', () => {
   test('every event that was pending is delivered, and so is what is published then', async () => {

@@ -71,7 +71,7 @@ describe('retiring a subscription of which somebody has a delivery locked', () =
   test('leaves one that is completed by the transaction that has it locked DONE', async () => {
     await scene()
     await other.query(
-      `update outbox_delivery set status = 'DONE', processed_at = now(), locked_by = null, locked_until = null,
+      `update outbox_delivery set status = 'DONE', fresh = false, processed_at = now(), locked_by = null, locked_until = null,
               lease_token = null where status = 'PROCESSING'`,
     )
     expect(await retire()).toMatchObject({ discarded: 2, locked: 1 })

@@ -270,13 +270,17 @@ describe('what is left of a retired subscription', () => {
     const { letterId } = await makeDead(db, { eventId })
     await store.resolveDeadLetter(letterId, 'kim', null)
     expect(await refusal(db.pool.query('delete from outbox_delivery'))).toBe('55000')
-    expect(await refusal(db.pool.query(`update outbox_delivery set status = 'PENDING'`))).toBe('55000')
+    expect(await refusal(db.pool.query(`update outbox_delivery set status = 'PENDING', fresh = true`))).toBe(
+      '55000',
+    )
   })
 
   test('a delivery that waits becomes DEAD for no other reason', async () => {
     await subscribe(db)
     await insertEvent(db.pool)
-    const attempt = db.pool.query(`update outbox_delivery set status = 'DEAD', last_error_code = 'X'`)
+    const attempt = db.pool.query(
+      `update outbox_delivery set status = 'DEAD', fresh = false, last_error_code = 'X'`,
+    )
     expect(await refusal(attempt)).toBe('55000')
   })
 })

@@ -1,4 +1,5 @@
 import pg from 'pg'
+import { migrateUp } from '../../../src/store/postgres/migrate.ts'
 import { rolesSql } from '../../../src/store/postgres/roles.ts'
 import { createOutboxDatabase, type OutboxDatabase } from './fixtures.ts'
 
@@ -33,10 +34,21 @@ export async function createRolesDatabase(): Promise<RolesDatabase> {
   return { ...db, as, login, drop, [Symbol.asyncDispose]: drop }
 }
 
+/** Another schema of the same database, that everybody may use and that has no roles. Returns its name. */
+export async function makeSchemaWithoutRoles({ pool, schema }: RolesDatabase): Promise<string> {
+  const bare = `${schema}_bare`
+  await migrateUp(pool, { schema: bare })
+  await pool.query(`grant usage on schema ${bare} to public`)
+  return bare
+}
+
 function poolAs(databaseUrl: string, user: string): pg.Pool {
   const url = new URL(databaseUrl)
   url.username = user
   url.password = PASSWORD
+  // What a connection says goes before what its role has set, which is what tests of roles are about.
+  const options = url.searchParams.get('options') ?? ''
+  url.searchParams.set('options', options.replace(/ -c idle_in_transaction_session_timeout=\d+/, ''))
   const pool = new pg.Pool({ connectionString: url.href, max: 4 })
   pool.on('error', () => undefined)
   return pool

@@ -82,7 +82,7 @@ test('what is in hand or locked keeps a key from being free, and is waited for b
   const inHand = await insertEvent(db.pool)
   const locked = await insertEvent(db.pool)
   await db.pool.query(
-    `update outbox_delivery set status = 'PROCESSING', locked_by = 'w', locked_until = now() + interval '1 hour',
+    `update outbox_delivery set status = 'PROCESSING', fresh = false, locked_by = 'w', locked_until = now() + interval '1 hour',
             lease_token = nextval('outbox_lease_token'), attempt_count = 1 where event_id = $1`,
     [inHand],
   )
@@ -98,7 +98,7 @@ test('what is in hand or locked keeps a key from being free, and is waited for b
   expect(await move()).toEqual({ moved: 1, free: false })
   // Its worker gives it back, as it does with what stands behind a dead letter.
   await db.pool.query(
-    `update outbox_delivery set status = 'PENDING', held = true, next_retry_at = 'infinity', locked_by = null,
+    `update outbox_delivery set status = 'PENDING', fresh = false, held = true, next_retry_at = 'infinity', locked_by = null,
             locked_until = null, lease_token = null, attempt_count = 0 where event_id = $1`,
     [inHand],
   )
@@ -128,7 +128,7 @@ test('only a worker re-drives by policy, and a worker decides on nothing else', 
       expect(await refusal(db.as[job].query(`select ${act}`))).toBe('42501')
     }
   }
-  const forged = `update outbox_delivery set status = 'DEAD', held = false, last_error_code = 'X'`
+  const forged = `update outbox_delivery set status = 'DEAD', fresh = false, held = false, last_error_code = 'X'`
   await insertEvent(db.pool)
   expect(await refusal(db.as.worker.query(`${forged} where status = 'PENDING'`))).toBe('55000')
   expect(

@@ -25,11 +25,11 @@ async function doneEvent(): Promise<string> {
   await subscribe(db)
   const eventId = await insertEvent(db.pool)
   await db.pool.query(
-    `update outbox_delivery set status = 'PROCESSING', attempt_count = 1, last_attempt_at = now(), locked_by = 'w',
+    `update outbox_delivery set status = 'PROCESSING', fresh = false, attempt_count = 1, last_attempt_at = now(), locked_by = 'w',
             locked_until = now(), lease_token = 1`,
   )
   await db.pool.query(
-    `update outbox_delivery set status = 'DONE', processed_at = now(), locked_by = null, locked_until = null, lease_token = null`,
+    `update outbox_delivery set status = 'DONE', fresh = false, processed_at = now(), locked_by = null, locked_until = null, lease_token = null`,
   )
   return eventId
 }

@@ -7,8 +7,9 @@ import { recordOnce } from '../../../src/store/postgres/record-once.ts'
 import { rolesSql } from '../../../src/store/postgres/roles.ts'
 import { PostgresWorkerStore } from '../../../src/store/postgres/worker-store.ts'
 import type { SubscriptionDefinition } from '../../../src/store/subscription-store.ts'
-import { column, createOutboxDatabase, insertEvent, makeDead, one, refusal, subscribe } from './fixtures.ts'
-import { createRolesDatabase, type Job, type RolesDatabase } from './role-fixtures.ts'
+import { onAnyClient } from '../../support/any-client.ts'
+import { column, insertEvent, makeDead, one, refusal, subscribe } from './fixtures.ts'
+import { createRolesDatabase, type Job, makeSchemaWithoutRoles, type RolesDatabase } from './role-fixtures.ts'
 
 let db: RolesDatabase
 /** One for all statements that are refused: they leave nothing behind. */
@@ -68,16 +69,15 @@ describe('the roles', () => {
   })
 
   test('without the roles, too, nobody but the owner may call what runs with its rights', async () => {
-    await using bare = await createOutboxDatabase()
-    await bare.pool.query(`grant usage on schema ${bare.schema} to public`)
+    const bare = await makeSchemaWithoutRoles(db)
     for (const call of [`outbox_forget('{}')`, `outbox_retry(1, 'x')`, `outbox_resolve(1, 'x')`]) {
-      expect(await refusal(db.as.viewer.query(`select ${bare.schema}.${call}`))).toBe('42501')
+      expect(await refusal(db.as.viewer.query(`select ${bare}.${call}`))).toBe('42501')
     }
     const open = await column(
-      bare.pool,
+      db.pool,
       `select p.proname::text from pg_proc p
         where p.pronamespace = $1::regnamespace and has_function_privilege($2, p.oid, 'execute') order by 1`,
-      [bare.schema, db.login('viewer')],
+      [bare, db.login('viewer')],
     )
     const harmless = ['key_of', 'lane_of', 'matches', 'may_be_archived', 'publish', 'uuid_v7']
     expect(open).toEqual(harmless.map((name) => `outbox_${name}`))
@@ -158,21 +158,21 @@ describe('a worker', () => {
   test('can record in the inbox and complete in a transaction', async () => {
     const subscriptionId = await subscribe(db)
     const eventId = await insertEvent(db.pool)
-    const claim = `update outbox_delivery set status = 'PROCESSING', locked_by = 'w', locked_until = now(), lease_token = 1`
+    const claim = `update outbox_delivery set status = 'PROCESSING', fresh = false, locked_by = 'w', locked_until = now(), lease_token = 1`
     await db.as.worker.query(claim)
     const position = await one<string>(db.pool, 'select id from outbox_delivery')
     const lease = { token: '1', workerId: 'w' }
     const delivery = { subscriptionId, lane: 0, position, lease, event: { eventId } } as ClaimedDelivery
-    expect(await recordOnce(db.as.worker, db.quoted, 'sub', eventId)).toBe(true)
-    expect(await recordOnce(db.as.worker, db.quoted, 'sub', eventId)).toBe(false)
-    await completeInTransaction(db.as.worker, db.quoted, delivery)
+    expect(await recordOnce(onAnyClient(db.as.worker), db.quoted, 'sub', eventId)).toBe(true)
+    expect(await recordOnce(onAnyClient(db.as.worker), db.quoted, 'sub', eventId)).toBe(false)
+    await completeInTransaction(onAnyClient(db.as.worker), db.quoted, delivery)
     expect(await one(db.pool, 'select status from outbox_delivery')).toBe('DONE')
   })
 
   test('E12 cannot bring a DEAD delivery back, whatever it sets', async () => {
     await subscribe(db)
     await makeDead(db, { eventId: await insertEvent(db.pool) })
-    const revive = `set commitpost.redriving = 'on'; update outbox_delivery set status = 'PENDING'`
+    const revive = `set commitpost.redriving = 'on'; update outbox_delivery set status = 'PENDING', fresh = true`
     expect(await refusal(db.as.worker.query(revive))).toBe('55000')
   })
 })
@@ -232,6 +232,7 @@ describe('a worker cannot', () => {
     `select outbox_resolve(1, 'worker')`,
     `select outbox_forget('{}')`,
     `select outbox_retire('sub', 'worker')`,
+    `select outbox_set_paused('sub', true, 'worker')`,
     `select outbox_discard(s, '') from outbox_subscription s`,
     `update outbox_subscription set paused_at = now(), paused_by = 'worker'`,
     `update outbox_subscription set order_by = 'none'`,
@@ -258,6 +259,7 @@ describe('an operator cannot', () => {
     'truncate outbox_operator_log',
     `insert into outbox_operator_log (at, operator, action, target, affected) values ('2000-01-01', 'k', 'x', '{}', 1)`,
     'update outbox_subscription set max_attempts = 1',
+    `update outbox_subscription set paused_at = now(), paused_by = 'kim'`,
     `select outbox_forget('{}')`,
     `select outbox_close_dead_letter(1, 'kim', null, 'retry')`,
     `select outbox_discard(s, '') from outbox_subscription s`,
@@ -277,6 +279,7 @@ describe('a viewer cannot', () => {
     `select outbox_resolve(1, 'v')`,
     `select outbox_forget('{}')`,
     `select outbox_retire('sub', 'v')`,
+    `select outbox_set_paused('sub', true, 'v')`,
     `select outbox_close_retired()`,
     `select nextval('outbox_lease_token')`,
     'lock table outbox_delivery in share mode',
@@ -286,12 +289,11 @@ describe('a viewer cannot', () => {
 })
 
 describe('the setting that opens the door for retention', () => {
+  const opened = `begin; set local commitpost.retaining = 'on'; delete from outbox_event`
   test.each(['publisher', 'worker', 'operator', 'viewer'] as const)(
     'opens nothing for the %s',
     async (job) => {
-      expect(
-        await refusalTo(job, `begin; set local commitpost.retaining = 'on'; delete from outbox_event`),
-      ).toBe('42501')
+      expect(await refusalTo(job, opened)).toBe('42501')
     },
   )
 })

@@ -18,10 +18,10 @@ const STATUSES: readonly DeliveryStatus[] = ['PENDING', 'PROCESSING', 'DONE', 'D
 
 /** What a row must hold to be in a status at all. */
 const FACTS: Readonly<Record<DeliveryStatus, string>> = {
-  PENDING: `locked_by = null, locked_until = null, lease_token = null, processed_at = null`,
-  PROCESSING: `locked_by = 'w', locked_until = now(), lease_token = 7, processed_at = null, held = false, next_retry_at = null`,
-  DONE: `locked_by = null, locked_until = null, lease_token = null, processed_at = now()`,
-  DEAD: `locked_by = null, locked_until = null, lease_token = null, processed_at = null, last_error_code = 'BOOM'`,
+  PENDING: `fresh = true, locked_by = null, locked_until = null, lease_token = null, processed_at = null`,
+  PROCESSING: `fresh = false, locked_by = 'w', locked_until = now(), lease_token = 7, processed_at = null, held = false, next_retry_at = null`,
+  DONE: `fresh = false, locked_by = null, locked_until = null, lease_token = null, processed_at = now()`,
+  DEAD: `fresh = false, locked_by = null, locked_until = null, lease_token = null, processed_at = null, last_error_code = 'BOOM'`,
 }
 
 /** The shortest way from PENDING to each status. */
@@ -125,6 +125,8 @@ describe('E3 a row has exactly the facts of its status', () => {
     ['PENDING', `lease_token = 1, locked_by = 'w', locked_until = now()`],
     ['PENDING', 'processed_at = now()'],
     ['PENDING', 'held = true'],
+    ['PENDING', 'fresh = false'],
+    ['PENDING', 'held = true, next_retry_at = now()'],
     ['PENDING', 'held_since = 1'],
     ['PENDING', 'next_retry_at = now()'],
     ['PENDING', 'attempt_count = -1'],
@@ -135,11 +137,13 @@ describe('E3 a row has exactly the facts of its status', () => {
     ['PROCESSING', 'lease_token = null'],
     ['PROCESSING', 'processed_at = now()'],
     ['PROCESSING', 'held = true'],
+    ['PROCESSING', 'fresh = true'],
     ['PROCESSING', 'held_since = 1'],
     ['PROCESSING', 'next_retry_at = now()'],
     ['DONE', 'processed_at = null'],
     ['DONE', `locked_by = 'w'`],
     ['DONE', 'held = true'],
+    ['DONE', 'fresh = true'],
     ['DONE', 'held_since = 1'],
     ['DONE', 'suspect = true'],
     ['DONE', 'next_retry_at = now()'],
@@ -147,6 +151,7 @@ describe('E3 a row has exactly the facts of its status', () => {
     ['DEAD', 'processed_at = now()'],
     ['DEAD', 'next_retry_at = now()'],
     ['DEAD', 'suspect = true'],
+    ['DEAD', 'fresh = true'],
     ['DEAD', 'lease_token = 1'],
   ])('E3 %s refuses %s', async (from, assignments) => {
     await bring(from)
@@ -208,7 +213,7 @@ describe('E12 leaving DEAD', () => {
     await move('PROCESSING')
     await move('DEAD')
     expect(await refusal(set(`status = 'PENDING', held = true, next_retry_at = now()`))).toBe('55000')
-    expect(await refusal(set(`status = 'PENDING'`))).toBe('55000')
+    expect(await refusal(set(`status = 'PENDING', fresh = true`))).toBe('55000')
   })
 
   test('E12 the permission is for that delivery alone', async () => {
@@ -217,7 +222,9 @@ describe('E12 leaving DEAD', () => {
     await makeDead(db, { eventId: other })
     const both = inTransaction(db, async (client) => {
       await client.query(`select outbox_retry($1, 'kim')`, [letterId])
-      await client.query(`update outbox_delivery set status = 'PENDING' where event_id = $1`, [other])
+      await client.query(`update outbox_delivery set status = 'PENDING', fresh = true where event_id = $1`, [
+        other,
+      ])
     })
     expect(await refusal(both)).toBe('55000')
     expect(await column(db.pool, 'select distinct status from outbox_delivery')).toEqual(['DEAD'])

@@ -123,8 +123,8 @@ describe('verify', () => {
   })
 
   test.each([
-    ['DONE as if it had never been tried', 0, `status = 'PENDING', processed_at = null`],
-    ['PENDING as if it were done', 4, `status = 'DONE', processed_at = now()`],
+    ['DONE as if it had never been tried', 0, `status = 'PENDING', fresh = true, processed_at = null`],
+    ['PENDING as if it were done', 4, `status = 'DONE', fresh = false, processed_at = now()`],
     ['DEAD as if it were done, while its letter waits', 2, `status = 'DONE', processed_at = now()`],
     [
       'DONE as if it were dead, without a letter',

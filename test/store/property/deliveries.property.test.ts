@@ -123,7 +123,7 @@ describe('everything that can happen to deliveries, in any order', () => {
     )
     await fc.assert(property, { seed: SEED, numRuns: RUNS })
     expect(happened).toBeGreaterThan(RUNS)
-  }, 300_000)
+  })
 })
 
 /** Every committed event is DONE or DEAD, once for each subscription that takes it. */

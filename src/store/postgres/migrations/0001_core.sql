@@ -190,21 +190,21 @@ create table {schema}.outbox_delivery (
   created_at         timestamptz not null default clock_timestamp(),
   updated_at         timestamptz not null default clock_timestamp(),
   processed_at       timestamptz,
-  -- What an index asks for is a column of its own: a change of a column that stands in any index is a change of all of
-  -- them. This one changes when a delivery is claimed, and neither the status nor the lease is in an index, so that
-  -- settling it changes none.
-  fresh              boolean     not null generated always as (status = 'PENDING' and not held) stored,
+  -- PENDING and not held. What an index asks for is a column of its own: a change of a column that stands in any index is a
+  -- change of all of them. This one changes when a delivery is claimed, and neither the status nor the lease is in an index,
+  -- so that settling it changes none. Not a generated column: with one the server makes every row that it writes twice.
+  fresh              boolean     not null default true,
   -- The position first: an index that began like the partial ones below would stand in for them wherever the planner
   -- knows too little, and with it one look at what waits before an event reads a whole lane.
   primary key (id, subscription_id) with (fillfactor = 45),
-  -- All that a row may be, as one text: its status, how much of a lease it has, held, suspect, and whether it has neither
+  -- All that a row may be, as one text: its status, how much of a lease it has, fresh, held, suspect, and whether it has neither
   -- a time to retry, nor one when it was done, nor an error, nor since when it is held. What stands after the status has a
   -- fixed length, so that each line is of one status. The server reads the texts of CHECK constraints anew for every
   -- statement, word by word and byte by byte: rule by rule they would be twice as long. What comes most often stands first.
   constraint outbox_delivery_state check (
-    concat(status, num_nonnulls(lease_token, locked_by, locked_until), held, suspect, next_retry_at is null,
+    concat(status, num_nonnulls(lease_token, locked_by, locked_until), fresh, held, suspect, next_retry_at is null,
            processed_at is null, last_error_code is null, held_since is null)
-      like any ('{PROCESSING3f_tt_t,DONE0fftf_t,PENDING0fftt_t,PENDING0t_ft__,DEAD0ffttft,DEAD0tfttf_}')
+      like any ('{PROCESSING3ff_tt_t,DONE0ffftf_t,PENDING0tfftt_t,PENDING0ft_ft__,DEAD0fffttft,DEAD0ftfttf_}')
     and attempt_count >= 0 and max_attempts > 0)
 ) with (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 2000);
 -- A key looks rare, whatever a sample says: where one blocked key fills the table, the planner would read all of it to
@@ -315,7 +315,7 @@ create index outbox_dead_letter_event on {schema}.outbox_dead_letter (event_id);
 create table {schema}.outbox_operator_log (
   id       bigint      generated always as identity primary key,
   at       timestamptz not null default clock_timestamp(),
-  operator text        not null check (btrim(operator) <> ''),
+  operator text        not null check (operator ~ '[^[:space:]]'),
   action   text        not null,
   target   jsonb       not null,
   affected integer     not null,

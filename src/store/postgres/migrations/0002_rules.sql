@@ -21,14 +21,43 @@ create function {schema}.outbox_flaw(
       when jsonb_typeof(headers) <> 'object' then 'headers' end
   $commitpost$;
 
-create function {schema}.outbox_refuse_flaw(flaw text) returns void
+-- Asked for an event that may not be let through as it is. False for one that takes the place of another: it gets that
+-- one's delivery, from outbox_amend.
+create function {schema}.outbox_admits(
+    event_id uuid, id bigint, stream text, event_type text, schema_version integer, aggregate_type text,
+    aggregate_id text, ordering_key text, headers jsonb, hour_ago uuid)
+  returns boolean language plpgsql set search_path = pg_catalog, pg_temp
+  as $commitpost$
+declare
+  flaw text := {schema}.outbox_flaw(stream, event_type, schema_version, aggregate_type, aggregate_id, ordering_key, headers);
+begin
+  if flaw is not null then
+    raise exception 'an event cannot have this %', flaw
+      using errcode = '23514', column = flaw, constraint = 'outbox_event_' || flaw || '_check',
+            hint = 'Names and ids are 1 to 1,000 bytes without the character U+001F, an ordering key is up to 2,030, '
+                   'a version is at least 1, headers are an object.';
+  end if;
+  if {schema}.outbox_may_be_archived(event_id, hour_ago) then
+    perform {schema}.outbox_refuse_archived(event_id, id);
+  end if;
+  if headers ? 'amendedFrom' then
+    perform 1 from {schema}.outbox_amendment a
+      where a.event_id = outbox_admits.event_id and a.xid = pg_current_xact_id();
+    return not found;
+  end if;
+  return true;
+end
+  $commitpost$;
+
+-- Remembers an event that no subscription wants. Always false, since nothing is delivered.
+create function {schema}.outbox_note_unmatched(event_id uuid, stream text, event_type text) returns boolean
   language plpgsql set search_path = pg_catalog, pg_temp
   as $commitpost$
 begin
-  raise exception 'an event cannot have this %', flaw
-    using errcode = '23514', column = flaw, constraint = 'outbox_event_' || flaw || '_check',
-          hint = 'Names and ids are 1 to 1,000 bytes without the character U+001F, an ordering key is up to 2,030, '
-                 'a version is at least 1, headers are an object.';
+  insert into {schema}.outbox_unmatched (event_id, stream, event_type)
+    values (outbox_note_unmatched.event_id, outbox_note_unmatched.stream, outbox_note_unmatched.event_type)
+    on conflict do nothing;
+  return false;
 end
   $commitpost$;
 
@@ -36,10 +65,6 @@ create function {schema}.outbox_fan_out() returns trigger
   language plpgsql security definer set search_path = pg_catalog, pg_temp
   as $commitpost$
 declare
-  published bigint;
-  delivered bigint;
-  may_be_flawed boolean;
-  is_unusual boolean;
   registered xid8;
   is_stale boolean := false;
   hour_ago uuid := encode(int8send((date_part('epoch', clock_timestamp())::bigint - 3600) * 65536000)
@@ -71,38 +96,9 @@ begin
     end if;
   end if;
 
-  -- One look at all of it, in few operators: each is prepared anew in every transaction. It may take long names for a flaw.
-  select count(*),
-         bool_or('' in (n.stream, n.event_type, n.aggregate_type, n.aggregate_id) or n.schema_version < 1
-                 or greatest(octet_length(n.stream), octet_length(n.event_type), octet_length(n.aggregate_type),
-                             octet_length(n.aggregate_id), octet_length(n.ordering_key)) > 1000
-                 or strpos(concat(n.stream, n.event_type, n.aggregate_type, n.aggregate_id, n.ordering_key), E'\x1f') > 0
-                 or jsonb_typeof(n.headers) <> 'object'),
-         bool_or({schema}.outbox_may_be_archived(n.event_id, hour_ago) or n.headers ? 'amendedFrom')
-    into published, may_be_flawed, is_unusual
-    from published_now n;
-  if published = 0 or may_be_flawed or is_unusual then
-    if published = 0 then
-      return null;
-    end if;
-    if may_be_flawed then
-      perform {schema}.outbox_refuse_flaw(f.flaw)
-         from (select min({schema}.outbox_flaw(n.stream, n.event_type, n.schema_version, n.aggregate_type, n.aggregate_id,
-                                               n.ordering_key, n.headers)) as flaw from published_now n) f
-        where f.flaw is not null;
-    end if;
-    if is_unusual then
-      perform {schema}.outbox_refuse_archived(n.event_id, n.id)
-         from published_now n where {schema}.outbox_may_be_archived(n.event_id, hour_ago);
-      -- One that takes the place of another gets that one's delivery, from outbox_amend.
-      perform 1 from published_now n join {schema}.outbox_amendment a
-         on a.event_id = n.event_id and a.xid = pg_current_xact_id();
-      if found then
-        return null;
-      end if;
-    end if;
-  end if;
-
+  -- One statement, since to begin one costs more than to run it, with few operators for the same reason. What may be wrong
+  -- with an event is asked while it is read, roughly: long names are taken for a flaw. Where nobody subscribes to anything,
+  -- as where only Debezium reads, nothing is unmatched, and that is asked once.
   insert into {schema}.outbox_delivery (subscription_id, lane, id, event_id, ordering_key, max_attempts)
     select s.id,
            case when s.lanes = 0 then 0::smallint
@@ -112,25 +108,22 @@ begin
            {schema}.outbox_key_of(s.order_by, n.ordering_key, n.aggregate_type, n.aggregate_id),
            s.max_attempts
       from published_now n
-      join {schema}.outbox_subscription s
-        on s.state <> 'retired' and s.engine = 'queue'
-       and {schema}.outbox_matches(s.stream_like, s.event_types, n.stream, n.event_type);
-  get diagnostics delivered = row_count;
-  -- Whether nobody wants an event is asked only where that can be: it costs as much as the fan-out.
-  if published > 1 or delivered = 0 then
-    perform 1 from (select count(*) as number, count(*) filter (where s.engine = 'queue') as queues
-                      from {schema}.outbox_subscription s where s.state <> 'retired') t
-      where case when t.queues = 0 then t.number > 0 else delivered < published * t.queues end;
-    if found then
-      insert into {schema}.outbox_unmatched (event_id, stream, event_type)
-        select n.event_id, n.stream, n.event_type from published_now n
-         where not exists (
-           select 1 from {schema}.outbox_subscription s
-            where s.state <> 'retired'
-              and {schema}.outbox_matches(s.stream_like, s.event_types, n.stream, n.event_type))
-        on conflict do nothing;
-    end if;
-  end if;
+      left join {schema}.outbox_subscription s
+        on s.state <> 'retired' and {schema}.outbox_matches(s.stream_like, s.event_types, n.stream, n.event_type)
+     where case
+             when '' in (n.stream, n.event_type, n.aggregate_type, n.aggregate_id) or n.schema_version < 1
+                  or greatest(octet_length(n.stream), octet_length(n.event_type), octet_length(n.aggregate_type),
+                              octet_length(n.aggregate_id), octet_length(n.ordering_key)) > 1000
+                  or strpos(concat(n.stream, n.event_type, n.aggregate_type, n.aggregate_id, n.ordering_key), E'\x1f') > 0
+                  or jsonb_typeof(n.headers) <> 'object' or n.headers ? 'amendedFrom'
+                  or {schema}.outbox_may_be_archived(n.event_id, hour_ago)
+             then {schema}.outbox_admits(n.event_id, n.id, n.stream, n.event_type, n.schema_version, n.aggregate_type,
+                                         n.aggregate_id, n.ordering_key, n.headers, hour_ago)
+             else true end
+       and case when s.id is not null then s.engine = 'queue'
+                when (select exists (select from {schema}.outbox_subscription a where a.state <> 'retired'))
+                then {schema}.outbox_note_unmatched(n.event_id, n.stream, n.event_type)
+                else false end;
   return null;
 end
   $commitpost$;
@@ -301,11 +294,13 @@ create trigger outbox_operator_log_immutable before update or delete or truncate
 
 -- == acts of an operator ==========================================================================
 
+-- Refusals of the functions below carry the name of their reason as CONSTRAINT and what they are about as DETAIL, in JSON:
+-- programs say them in the language of whoever asked.
 create function {schema}.outbox_require_operator(operator text) returns void
   language plpgsql set search_path = pg_catalog, pg_temp
   as $commitpost$
 begin
-  if operator is null or btrim(operator) = '' then
+  if operator is null or operator !~ '[^[:space:]]' then
     raise exception 'an operator''s name is needed' using errcode = '22023',
       hint = 'Say who does this: it is recorded with the act.';
   end if;
@@ -319,6 +314,7 @@ create function {schema}.outbox_close_dead_letter(
   as $commitpost$
 declare
   letter {schema}.outbox_dead_letter;
+  decided text;
 begin
   perform {schema}.outbox_require_operator(operator);
   select * into letter from {schema}.outbox_dead_letter d where d.id = letter_id for update;
@@ -326,10 +322,11 @@ begin
     raise exception 'dead letter % does not exist', letter_id using errcode = 'P0002';
   end if;
   if letter.resolved then
-    raise exception 'dead letter % was already % by %', letter_id,
-      case when exists (select 1 from {schema}.outbox_operator_log o
-                         where o.action = 'retry' and o.target ->> 'deadLetter' = letter_id::text)
-           then 'retried' else 'resolved' end, letter.resolved_by using errcode = '55000';
+    select case o.action when 'retry' then 'retried' else 'amended' end into decided from {schema}.outbox_operator_log o
+     where o.action in ('retry', 'amend') and o.target ->> 'deadLetter' = letter_id::text limit 1;
+    decided := coalesce(decided, 'resolved');
+    raise exception 'dead letter % was already % by %', letter_id, decided, letter.resolved_by using errcode = '55000',
+      constraint = 'letter-' || decided, detail = json_build_object('id', letter_id, 'by', letter.resolved_by);
   end if;
   update {schema}.outbox_dead_letter d
      set resolved = true, resolved_at = clock_timestamp(), resolved_by = operator, resolved_xid = pg_current_xact_id(),
@@ -353,7 +350,9 @@ begin
   perform 1 from {schema}.outbox_subscription s where s.id = letter.subscription_id and s.state = 'retired';
   if found then
     raise exception 'dead letter % is of subscription "%", which was retired', letter_id, letter.subscription
-      using errcode = '55000', hint = 'Nobody would deliver it. Publish the event again, or resolve by hand.';
+      using errcode = '55000', constraint = 'letter-of-retired',
+            detail = json_build_object('id', letter_id, 'subscription', letter.subscription),
+            hint = 'Nobody would deliver it. Publish the event again, or resolve by hand.';
   end if;
   update {schema}.outbox_delivery d
      set status = 'PENDING', held = true, suspect = false, attempt_count = 0, next_retry_at = clock_timestamp(),
@@ -362,6 +361,7 @@ begin
      and d.status = 'DEAD';
   if not found then
     raise exception 'dead letter % has no DEAD delivery to retry', letter_id using errcode = '55000',
+      constraint = 'letter-without-delivery', detail = json_build_object('id', letter_id),
       hint = 'Its subscription never took it, or retention removed it. Publish the event again, or resolve by hand.';
   end if;
   return true;
@@ -397,7 +397,9 @@ end
 -- Functions are open to everybody unless that is taken back. These run with their owner's rights: whoever may execute
 -- a trigger function may hang it on a table of his own and feed it rows he made up.
 revoke all on function
-  {schema}.outbox_flaw(text, text, integer, text, text, text, jsonb), {schema}.outbox_refuse_flaw(text),
+  {schema}.outbox_flaw(text, text, integer, text, text, text, jsonb),
+  {schema}.outbox_admits(uuid, bigint, text, text, integer, text, text, text, jsonb, uuid),
+  {schema}.outbox_note_unmatched(uuid, text, text),
   {schema}.outbox_fan_out(), {schema}.outbox_number(), {schema}.outbox_refuse_change(),
   {schema}.outbox_refuse_transition(), {schema}.outbox_refuse_removal(), {schema}.outbox_require_dead_letter(),
   {schema}.outbox_close_dead_letter(bigint, text, text, text), {schema}.outbox_retry(bigint, text, text),

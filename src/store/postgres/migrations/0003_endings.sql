@@ -63,17 +63,18 @@ create function {schema}.outbox_open_deliveries(subscription integer) returns bi
 
 -- Sets aside what is still open of a retired subscription: DEAD, with a dead letter that is resolved by whoever retired
 -- it. Nothing vanishes, and nothing is left to decide. What somebody has locked is left for the next time: a handler
--- may be completing it, and whoever waited would keep all registrations waiting.
+-- may be completing it, and whoever waited would keep all registrations waiting. It locks rows and looks up their events:
+-- session-settings.ts says why it must not choose partitions meanwhile.
 create function {schema}.outbox_discard(retired {schema}.outbox_subscription, note text) returns integer
-  language plpgsql set search_path = pg_catalog, pg_temp
+  language plpgsql set search_path = pg_catalog, pg_temp set enable_partition_pruning = off
   as $commitpost$
 declare
   discarded integer;
 begin
   with changed as (
     update {schema}.outbox_delivery d
-       set status = 'DEAD', held = false, held_since = null, suspect = false, next_retry_at = null, locked_by = null, locked_until = null,
-           lease_token = null, last_error_code = 'SUBSCRIPTION_RETIRED',
+       set status = 'DEAD', fresh = false, held = false, held_since = null, suspect = false, next_retry_at = null,
+           locked_by = null, locked_until = null, lease_token = null, last_error_code = 'SUBSCRIPTION_RETIRED',
            last_error_message = case d.status
              when 'PENDING' then 'Not delivered: its subscription was retired.'
              else 'Its subscription was retired while worker ' || d.locked_by
@@ -105,6 +106,30 @@ begin
 end
   $commitpost$;
 
+-- Stops claims of a subscription for every worker at once, or lets them go on. Recorded also where nothing changes.
+create function {schema}.outbox_set_paused(
+    subscription_name text, paused boolean, operator text, note text default null)
+  returns {schema}.outbox_subscription
+  language plpgsql security definer set search_path = pg_catalog, pg_temp
+  as $commitpost$
+declare
+  changed {schema}.outbox_subscription;
+begin
+  perform {schema}.outbox_require_operator(operator);
+  update {schema}.outbox_subscription s
+     set paused_at = case when paused then clock_timestamp() end, paused_by = case when paused then operator end,
+         updated_at = clock_timestamp()
+   where s.name = subscription_name and s.state <> 'retired' returning * into changed;
+  if not found then
+    raise exception 'subscription "%" does not exist', subscription_name using errcode = 'P0002';
+  end if;
+  insert into {schema}.outbox_operator_log (operator, action, target, affected, note)
+    values (operator, case when paused then 'pause' else 'resume' end,
+            jsonb_build_object('subscription', changed.name), 1, outbox_set_paused.note);
+  return changed;
+end
+  $commitpost$;
+
 -- Ends a subscription. Publishers make no more deliveries for it; its name may be given again. It waits for nobody for
 -- long, because every registration waits for it.
 create function {schema}.outbox_retire(
@@ -128,12 +153,15 @@ begin
    where w.until > clock_timestamp() and w.subscription_ids @> array[retired.id];
   if serving is not null and not force then
     raise exception 'subscription "%" is served by %', subscription_name, serving using errcode = '55000',
+      constraint = 'subscription-served',
+      detail = json_build_object('subscription', subscription_name, 'workers', serving),
       hint = 'Deploy workers without it first: they would register it again. By force it is retired all the same.';
   end if;
   waiting := {schema}.outbox_open_deliveries(retired.id);
   if waiting > 0 and not discard then
     raise exception 'subscription "%" has open deliveries: %', subscription_name, waiting
-      using errcode = '55000',
+      using errcode = '55000', constraint = 'subscription-unfinished',
+            detail = json_build_object('subscription', subscription_name, 'open', waiting),
             hint = 'Let a worker finish them, or discard them: each is kept as a dead letter that is resolved.';
   end if;
   -- As a registration does: a publisher with an older snapshot would still make deliveries for it.
@@ -204,5 +232,6 @@ revoke all on function
   {schema}.outbox_is_buried(text, integer, uuid), {schema}.outbox_require_read_committed(),
   {schema}.outbox_lock_registry(), {schema}.outbox_refuse_subscription_removal(),
   {schema}.outbox_open_deliveries(integer), {schema}.outbox_discard({schema}.outbox_subscription, text),
-  {schema}.outbox_retire(text, text, text, boolean, boolean), {schema}.outbox_close_retired()
+  {schema}.outbox_set_paused(text, boolean, text, text), {schema}.outbox_retire(text, text, text, boolean, boolean),
+  {schema}.outbox_close_retired()
   from public;

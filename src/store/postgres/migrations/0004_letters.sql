@@ -172,11 +172,13 @@ begin
   perform 1 from {schema}.outbox_subscription s where s.id = letter.subscription_id and s.state <> 'retired';
   if not found then
     raise exception 'dead letter % is of subscription "%", which does not take events', letter_id, letter.subscription
-      using errcode = '55000', hint = 'Nobody would deliver it. Publish the event again, or resolve by hand.';
+      using errcode = '55000', constraint = 'letter-of-retired',
+            detail = json_build_object('id', letter_id, 'subscription', letter.subscription), hint = 'Nobody would deliver it. Publish the event again, or resolve by hand.';
   end if;
   select * into original from {schema}.outbox_event e where e.event_id = letter.event_id;
   if not found then
     raise exception 'the event of dead letter % is gone', letter_id using errcode = '55000',
+      constraint = 'letter-without-event', detail = json_build_object('id', letter_id),
       hint = 'Retention removed it. Publish it again, or resolve by hand.';
   end if;
   insert into {schema}.outbox_amendment (event_id, amended_from, dead_letter, subscription_id)
@@ -200,6 +202,7 @@ begin
      and d.status = 'DEAD';
   if not found then
     raise exception 'dead letter % has no DEAD delivery to amend', letter_id using errcode = '55000',
+      constraint = 'letter-without-delivery', detail = json_build_object('id', letter_id),
       hint = 'Retention removed it. Publish the event again, or resolve by hand.';
   end if;
   return amended_id;

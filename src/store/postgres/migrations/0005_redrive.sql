@@ -54,7 +54,8 @@ begin
        for update skip locked);
   with changed as (
     update {schema}.outbox_delivery d
-       set status = 'DEAD', held = false, held_since = null, suspect = false, next_retry_at = null, last_error_code = 'MOVED_ASIDE',
+       set status = 'DEAD', fresh = false, held = false, held_since = null, suspect = false, next_retry_at = null,
+           last_error_code = 'MOVED_ASIDE',
            last_error_message = 'Not delivered: its ordering key was blocked and was moved aside.',
            updated_at = clock_timestamp()
      where d.subscription_id = moving.id and d.id = any (held_ids || fresh_ids)
@@ -102,7 +103,9 @@ begin
    order by l.position limit 1 for update;
   if not found then
     raise exception 'key "%" of subscription "%" is not blocked by a dead letter', key, subscription_name
-      using errcode = '55000', hint = 'Only a key that a dead letter blocks can be moved aside.';
+      using errcode = '55000', constraint = 'key-not-blocked',
+            detail = json_build_object('key', key, 'subscription', subscription_name),
+            hint = 'Only a key that a dead letter blocks can be moved aside.';
   end if;
   moved := {schema}.outbox_move_waiting(moving, key_lane, key, greatest(most, 1));
   free := not exists (
@@ -312,15 +315,19 @@ begin
     return p.state;
   end if;
   if p.state = 'cancelled' then
-    raise exception 'plan % was cancelled', plan using errcode = '55000', hint = 'Make a new one.';
+    raise exception 'plan % was cancelled', plan using errcode = '55000', constraint = 'plan-cancelled',
+      detail = json_build_object('plan', plan), hint = 'Make a new one.';
   end if;
   if p.state = 'planned' and p.expires_at <= clock_timestamp() then
-    raise exception 'plan % has expired', plan using errcode = '55000',
+    raise exception 'plan % has expired', plan using errcode = '55000', constraint = 'plan-expired',
+      detail = json_build_object('plan', plan),
       hint = 'What it counted may be long ago: make a new one.';
   end if;
   if p.state = 'stopped' and not resume then
     raise exception 'plan % stopped by itself: % of % failed again', plan, p.died, p.succeeded + p.died
-      using errcode = '55000', hint = 'Once the cause is gone, ask for it to be resumed.';
+      using errcode = '55000', constraint = 'plan-stopped',
+            detail = json_build_object('plan', plan, 'died', p.died, 'ended', p.succeeded + p.died),
+            hint = 'Once the cause is gone, ask for it to be resumed.';
   end if;
   update {schema}.outbox_redrive_plan r
      set state = 'applying', applied_by = operator, rate = outbox_begin_redrive.rate,
@@ -583,7 +590,8 @@ begin
     return false;
   end if;
   if p.state = 'done' then
-    raise exception 'plan % is done', plan using errcode = '55000', hint = 'There is nothing left to cancel.';
+    raise exception 'plan % is done', plan using errcode = '55000', constraint = 'plan-done',
+      detail = json_build_object('plan', plan), hint = 'There is nothing left to cancel.';
   end if;
   update {schema}.outbox_redrive_plan r set state = 'cancelled', updated_at = clock_timestamp() where r.id = plan;
   insert into {schema}.outbox_operator_log (operator, action, target, affected, note)

@@ -104,7 +104,9 @@ begin
   select coalesce(max(x.last_position), 0) + 1 into expected from {schema}.outbox_export x where x.stream = stream_name;
   if first_pos <> expected then
     raise exception 'the next export of stream "%" begins at position %, not at %', stream_name, expected, first_pos
-      using errcode = '55000', hint = 'Somebody else has exported it meanwhile. Start again: it goes on from there.';
+      using errcode = '55000', constraint = 'exported-meanwhile',
+            detail = json_build_object('stream', stream_name, 'expected', expected, 'first', first_pos),
+            hint = 'Somebody else has exported it meanwhile. Start again: it goes on from there.';
   end if;
   insert into {schema}.outbox_export (stream, first_position, last_position, events, location, manifest_sha256, masked,
                                       exported_by)

@@ -560,10 +560,10 @@ begin
 end
   $commitpost$;
 
--- What of these nobody has locked, position by position. Locks it.
+-- What of these nobody has locked, position by position. Locks it, and so does not choose partitions (session-settings.ts).
 create function {schema}.outbox_unlocked(removable uuid[]) returns uuid[]
   language plpgsql set search_path = pg_catalog, pg_temp
-  set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+  set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_partition_pruning = off
   as $commitpost$
 declare
   free uuid[];
@@ -628,9 +628,10 @@ begin
 end
   $commitpost$;
 
--- Why a run cannot be taken further at this moment, as how long to wait in milliseconds; null where it can. Takes the
+-- Why a run cannot be taken further at this moment, and how long to wait in milliseconds; null where it can. Takes the
 -- lock of the registry.
-create function {schema}.outbox_retention_waits(run {schema}.outbox_retention_run, stepper text) returns integer
+create function {schema}.outbox_retention_waits(
+    run {schema}.outbox_retention_run, stepper text, out wait_ms integer, out waits_for text)
   language plpgsql set search_path = pg_catalog, pg_temp
   as $commitpost$
 declare
@@ -638,19 +639,24 @@ declare
 begin
   if run.holder is distinct from stepper then
     free_at := greatest(free_at, run.held_until);
+    waits_for := 'holder';
   end if;
   if free_at > clock_timestamp() then
-    return least(ceil(1000 * extract(epoch from free_at - clock_timestamp())), 60000);
+    wait_ms := least(ceil(1000 * extract(epoch from free_at - clock_timestamp())), 60000);
+    return;
   end if;
+  waits_for := 'registration';
   if not {schema}.outbox_try_lock_registry() then
-    return 100;
+    wait_ms := 100;
+    return;
   end if;
   -- A statement of its own: one that had begun before the lock was had would not see who joined just before.
   perform 1 from {schema}.outbox_subscription s where s.state = 'joining';
   if found then
-    return 100;
+    wait_ms := 100;
+    return;
   end if;
-  return null;
+  waits_for := null;
 end
   $commitpost$;
 
@@ -658,7 +664,7 @@ end
 -- nobody: while somebody registers or joins it is busy, and rows that somebody has locked are left for the next run.
 create function {schema}.outbox_step_retention(
     run_id bigint, operator text, note text, stepper text, batch integer, pause_ms integer, share double precision,
-    out state text, out deleted integer, out archived integer, out wait_ms integer)
+    out state text, out deleted integer, out archived integer, out wait_ms integer, out waits_for text)
   language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '200ms'
   as $commitpost$
 declare
@@ -680,6 +686,7 @@ begin
       raise exception 'retention run % does not exist', run_id using errcode = 'P0002';
     end if;
     wait_ms := 100;
+    waits_for := 'holder';
     return;
   end if;
   if run.finished_at is not null then
@@ -687,7 +694,7 @@ begin
     wait_ms := 0;
     return;
   end if;
-  wait_ms := {schema}.outbox_retention_waits(run, stepper);
+  select w.wait_ms, w.waits_for into wait_ms, waits_for from {schema}.outbox_retention_waits(run, stepper) w;
   if wait_ms is not null then
     return;
   end if;
@@ -696,6 +703,7 @@ begin
     select * into period from {schema}.outbox_drop_next_period(run);
     if period.dropped < 0 then
       wait_ms := 500;
+      waits_for := 'tables';
       return;
     end if;
     if period.dropped >= 0 then
@@ -759,7 +767,8 @@ end
 -- By hand.
 create function {schema}.outbox_retain(
     run_id bigint, operator text, note text, stepper text, batch integer default 1000, pause_ms integer default 0,
-    share double precision default 1, out state text, out deleted integer, out archived integer, out wait_ms integer)
+    share double precision default 1, out state text, out deleted integer, out archived integer, out wait_ms integer,
+    out waits_for text)
   language plpgsql security definer set search_path = pg_catalog, pg_temp
   as $commitpost$
 begin
@@ -767,7 +776,7 @@ begin
   if operator like 'policy:%' then
     raise exception 'an operator is a person: "policy:" stands before the names of policies' using errcode = '22023';
   end if;
-  select s.state, s.deleted, s.archived, s.wait_ms into state, deleted, archived, wait_ms
+  select s.state, s.deleted, s.archived, s.wait_ms, s.waits_for into state, deleted, archived, wait_ms, waits_for
     from {schema}.outbox_step_retention(run_id, operator, note, stepper, batch, pause_ms, share) s;
 end
   $commitpost$;
@@ -775,13 +784,13 @@ end
 -- By a worker: recorded as what its policy says.
 create function {schema}.outbox_retain_by_policy(
     run_id bigint, stepper text, batch integer, pause_ms integer, share double precision,
-    out state text, out deleted integer, out archived integer, out wait_ms integer)
+    out state text, out deleted integer, out archived integer, out wait_ms integer, out waits_for text)
   language plpgsql security definer set search_path = pg_catalog, pg_temp
   as $commitpost$
 declare
   policy text := (select r.policy from {schema}.outbox_retention_run r where r.id = run_id);
 begin
-  select s.state, s.deleted, s.archived, s.wait_ms into state, deleted, archived, wait_ms
+  select s.state, s.deleted, s.archived, s.wait_ms, s.waits_for into state, deleted, archived, wait_ms, waits_for
     from {schema}.outbox_step_retention(run_id, 'policy:' || policy, null, stepper, batch, pause_ms, share) s;
 end
   $commitpost$;

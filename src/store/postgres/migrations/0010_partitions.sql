@@ -240,6 +240,7 @@ begin
   end if;
   if found_one is not null then
     raise exception 'cannot partition the tables: %', found_one using errcode = '55000',
+      constraint = 'partition-hindered', detail = json_build_object('found', found_one),
       hint = 'Nothing was changed. Remove it, convert, and make it again for the partitioned table; a publication '
              'with publish_via_partition_root = true.';
   end if;
@@ -260,13 +261,15 @@ begin
   if later > 0 then
     raise exception 'cannot partition the tables: % event(s) have an id that is no UUID version 7 of the past, such as %',
       later, array_to_string(examples, ', ') using errcode = '55000',
+      constraint = 'partition-ids', detail = json_build_object('events', later, 'examples', array_to_string(examples, ', ')),
       hint = 'Nothing was changed. Partitions divide events by the time in their ids. Convert once retention has '
              'removed these.';
   end if;
   perform 1 from {schema}.outbox_delivery d where d.id >= {schema}.outbox_first_position(day);
   if found then
     raise exception 'cannot partition the tables: there are deliveries from position % on',
-      {schema}.outbox_first_position(day) using errcode = '55000', hint = 'Nothing was changed.';
+      {schema}.outbox_first_position(day) using errcode = '55000', constraint = 'partition-positions',
+      detail = json_build_object('position', {schema}.outbox_first_position(day)), hint = 'Nothing was changed.';
   end if;
 end
   $commitpost$;

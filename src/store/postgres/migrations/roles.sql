@@ -37,11 +37,14 @@ revoke all on function
   {schema}.outbox_uuid_v7(), {schema}.outbox_matches(text[], text[], text, text),
   {schema}.outbox_lane_of(text, smallint), {schema}.outbox_key_of(text, text, text, text),
   {schema}.outbox_flaw(text, text, integer, text, text, text, jsonb),
-  {schema}.outbox_refuse_flaw(text), {schema}.outbox_fan_out(), {schema}.outbox_number(), {schema}.outbox_refuse_change(),
+  {schema}.outbox_admits(uuid, bigint, text, text, integer, text, text, text, jsonb, uuid),
+  {schema}.outbox_note_unmatched(uuid, text, text),
+  {schema}.outbox_fan_out(), {schema}.outbox_number(), {schema}.outbox_refuse_change(),
   {schema}.outbox_refuse_transition(), {schema}.outbox_refuse_removal(), {schema}.outbox_require_dead_letter(),
   {schema}.outbox_forget(uuid[]), {schema}.outbox_require_read_committed(),
   {schema}.outbox_close_dead_letter(bigint, text, text, text), {schema}.outbox_retry(bigint, text, text),
-  {schema}.outbox_resolve(bigint, text, text), {schema}.outbox_retire(text, text, text, boolean, boolean),
+  {schema}.outbox_resolve(bigint, text, text), {schema}.outbox_set_paused(text, boolean, text, text),
+  {schema}.outbox_retire(text, text, text, boolean, boolean),
   {schema}.outbox_close_retired(), {schema}.outbox_discard({schema}.outbox_subscription, text),
   {schema}.outbox_open_deliveries(integer), {schema}.outbox_is_buried(text, integer, uuid),
   {schema}.outbox_lock_registry(), {schema}.outbox_refuse_subscription_removal(),
@@ -129,11 +132,11 @@ grant select on
   {schema}.outbox_scope
   to {worker};
 -- What fails in the log stream begins as a delivery that was tried once.
-grant insert (subscription_id, lane, id, event_id, ordering_key, max_attempts, status, held, attempt_count, next_retry_at,
-              last_attempt_at, last_error_code, last_error_message, attempt_history)
+grant insert (subscription_id, lane, id, event_id, ordering_key, max_attempts, status, fresh, held, attempt_count,
+              next_retry_at, last_attempt_at, last_error_code, last_error_message, attempt_history)
   on {schema}.outbox_delivery to {worker};
-grant update (status, held, held_since, suspect, attempt_count, next_retry_at, last_attempt_at, locked_by, locked_until,
-              lease_token, last_error_code, last_error_message, attempt_history, updated_at, processed_at)
+grant update (status, fresh, held, held_since, suspect, attempt_count, next_retry_at, last_attempt_at, locked_by,
+              locked_until, lease_token, last_error_code, last_error_message, attempt_history, updated_at, processed_at)
   on {schema}.outbox_delivery to {worker};
 grant insert (name, streams, stream_like, event_types, order_by, lanes, on_dead, max_attempts, start_from, start_at,
               state, joined_snapshot, engine)
@@ -213,6 +216,7 @@ grant select on sequence
 
 grant execute on function
   {schema}.outbox_retry(bigint, text, text), {schema}.outbox_resolve(bigint, text, text),
+  {schema}.outbox_set_paused(text, boolean, text, text),
   {schema}.outbox_retire(text, text, text, boolean, boolean), {schema}.outbox_close_retired(),
   {schema}.outbox_purge(interval, text, text, text, integer),
   {schema}.outbox_amend(bigint, jsonb, text, text, integer, uuid),
@@ -225,5 +229,4 @@ grant execute on function
   {schema}.outbox_retain(bigint, text, text, text, integer, integer, double precision),
   {schema}.outbox_purge_archive(text, text, interval, text, text, integer)
   to {operator};
-grant update (paused_at, paused_by, updated_at) on {schema}.outbox_subscription to {operator};
 grant insert (operator, action, target, affected, note) on {schema}.outbox_operator_log to {operator};
