@@ -14,6 +14,7 @@ export type OwnFailureCode =
   | 'RETRY_LATER'
   | 'NOT_COMMITTED'
   | 'NO_TOPIC'
+  | 'NO_KEY'
   | 'TRANSPORT_ERROR'
   | 'MARKED_FAILED'
   | 'CRASHED'
@@ -38,6 +39,7 @@ export const FAILURE_MEANINGS: Readonly<Record<OwnFailureCode, string>> = {
     'The handler returned, but the transaction it passed to ctx.complete was rolled back. Let the error that rolled it ' +
     'back reach the worker.',
   NO_TOPIC: 'The transport has no topic for this event, or none that the broker can have.',
+  NO_KEY: 'What chooses the keys of messages returned something that is not text for this event.',
   TRANSPORT_ERROR: 'The transport threw, which it must not: nobody knows whether the event was sent.',
   MARKED_FAILED: 'Whoever worked on it through the repository said that it failed.',
   CRASHED: 'The worker vanished each time it ran this delivery, also when it ran alone.',

@@ -1,6 +1,7 @@
 import type { ClaimedDelivery, DeliveryOutcome } from '../delivery/delivery.ts'
+import { RELEASE_NOW, RELEASE_SOON } from '../delivery/settlements.ts'
 import type { LaneDelivery } from '../store/queue-store.ts'
-import { type GivenBack, RELEASE_NOW, RELEASE_SOON } from './backlog.ts'
+import type { GivenBack } from './backlog.ts'
 import type { Held } from './hand.ts'
 import type { Mutex } from './mutex.ts'
 import type { RunnerParts } from './runner-parts.ts'

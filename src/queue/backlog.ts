@@ -32,10 +32,11 @@ export interface Backlog<Delivery extends ClaimedDelivery> {
    */
   ended(held: Held<Delivery>, settlement: Settlement, completed: boolean): readonly GivenBack<Delivery>[]
   /**
-   * Takes note that the database refuses what was to be written: there it is in hand until its lease lapses. Returns what
-   * may not run because of it. How it ends is told by `settled`, or by a claim that brings it again.
+   * Takes note that a result cannot be written for now, because the database refuses it or somebody has its row locked:
+   * there it is in hand until its lease lapses. Returns what may not run because of it. How it ends is told by `settled`,
+   * or by a claim that brings it again.
    */
-  refused(held: Held<Delivery>, settlement: Settlement): readonly GivenBack<Delivery>[]
+  unwritten(held: Held<Delivery>, settlement: Settlement): readonly GivenBack<Delivery>[]
   /** Takes note of what came of settling: what is written now, or that it was lost. */
   settled(held: Held<Delivery>, settlement: Settlement, lost: boolean): readonly GivenBack<Delivery>[]
   /**
@@ -43,6 +44,8 @@ export interface Backlog<Delivery extends ClaimedDelivery> {
    * that they are lost; otherwise they are given up by our own clock, and the database is still to be told.
    */
   lose(lost: readonly Held<Delivery>[], known: boolean): Losses<Delivery>
+  /** What is to be written for one that has to run again, after an earlier one of its key that does. */
+  afterOutrun(settlement: Settlement): Settlement
   /** Takes out everything that has not started and waits for nothing that is running. Nothing starts afterwards. */
   close(): readonly GivenBack<Delivery>[]
 }
@@ -54,12 +57,3 @@ export interface Losses<Delivery extends ClaimedDelivery> {
   /** Behind a lost one of their key, and so to be given back. */
   readonly givenBack: readonly GivenBack<Delivery>[]
 }
-
-/** Given back at once, for anybody. */
-export const RELEASE_NOW: Settlement = { kind: 'release', delayMs: 0 }
-
-/** Given back to be claimed again a little later, when what stands before it has moved on. */
-export const RELEASE_SOON: Settlement = { kind: 'release', delayMs: 1_000 }
-
-/** Given back to wait behind an earlier event of its key. */
-export const PARK: Settlement = { kind: 'park' }

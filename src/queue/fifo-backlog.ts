@@ -1,5 +1,6 @@
-import type { ClaimedDelivery } from '../delivery/delivery.ts'
-import { type Backlog, type GivenBack, type Losses, RELEASE_NOW } from './backlog.ts'
+import type { ClaimedDelivery, Settlement } from '../delivery/delivery.ts'
+import { RELEASE_NOW } from '../delivery/settlements.ts'
+import type { Backlog, GivenBack, Losses } from './backlog.ts'
 import type { Held } from './hand.ts'
 
 /** First come, first served: for subscriptions without order. */
@@ -45,7 +46,7 @@ export class FifoBacklog<Delivery extends ClaimedDelivery = ClaimedDelivery> imp
     return []
   }
 
-  refused(): readonly GivenBack<Delivery>[] {
+  unwritten(): readonly GivenBack<Delivery>[] {
     return []
   }
 
@@ -59,6 +60,10 @@ export class FifoBacklog<Delivery extends ClaimedDelivery = ClaimedDelivery> imp
     this.#queue = waiting.filter((held) => !gone.has(held))
     this.#first = 0
     return { dropped: waiting.filter((held) => gone.has(held)), givenBack: [] }
+  }
+
+  afterOutrun(settlement: Settlement): Settlement {
+    return settlement
   }
 
   close(): readonly GivenBack<Delivery>[] {

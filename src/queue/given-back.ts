@@ -55,6 +55,17 @@ export class GivenBackLedger {
     this.claimJudged()
   }
 
+  /** Whether something of this key goes back, or could not be written, and that is not known to be over. */
+  isOpen(key: string): boolean {
+    return this.#byKey.get(key)?.some(({ claimsBefore }) => claimsBefore === null) === true
+  }
+
+  /** Whether something earlier of its key goes back, or could not be written, and that is not known to be over. */
+  isOpenBefore(held: Held<LaneDelivery>): boolean {
+    const returning = this.#byKey.get(held.delivery.key) ?? []
+    return returning.some((one) => one.claimsBefore === null && isAfter(held, one.held))
+  }
+
   /** Whether a delivery that the current claim brought would overtake one that was given back. */
   overtakes(held: Held<LaneDelivery>): boolean {
     const returning = this.#byKey.get(held.delivery.key)

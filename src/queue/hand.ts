@@ -20,6 +20,10 @@ export class Held<Delivery extends ClaimedDelivery = ClaimedDelivery> extends Le
   readonly delivery: Delivery
   /** True once the lease is, or may be, somebody else's: it must not be started any more. */
   lost = false
+  /** True once later events of its key had to wait because it is not written: whoever writes it lets them go. */
+  stoppedKey = false
+  /** True once an earlier event of its key is to be run again: this one has to run after that, and so again. */
+  outrun = false
   /** Its neighbours in the hand: for the hand alone. */
   before: Held<Delivery> | null = null
   after: Held<Delivery> | null = null

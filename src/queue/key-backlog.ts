@@ -1,6 +1,7 @@
 import type { Settlement } from '../delivery/delivery.ts'
+import { PARK, RELEASE_NOW } from '../delivery/settlements.ts'
 import type { LaneDelivery } from '../store/queue-store.ts'
-import { type Backlog, type GivenBack, type Losses, PARK, RELEASE_NOW } from './backlog.ts'
+import type { Backlog, GivenBack, Losses } from './backlog.ts'
 import { GivenBackLedger, isAfter } from './given-back.ts'
 import type { Held } from './hand.ts'
 import { letsKeyGoOn } from './unparker.ts'
@@ -28,8 +29,6 @@ export class KeyBacklog implements Backlog<LaneDelivery> {
   /** Keys with something to start, longest waiting first. */
   readonly #ready = new Set<KeyState>()
   readonly #ledger = new GivenBackLedger()
-  /** Done, as far as their handlers go, but refused by the database: their keys are stopped already. */
-  readonly #refused = new WeakSet<HeldOfKey>()
   readonly #strictly: boolean
   readonly #together: number
   #closed = false
@@ -53,6 +52,11 @@ export class KeyBacklog implements Backlog<LaneDelivery> {
   count(key: string): number {
     const state = this.#keys.get(key)
     return state === undefined ? 0 : state.waiting.length + state.running.length
+  }
+
+  /** Whether something of a key is on its way back, or could not be written. */
+  isReturning(key: string): boolean {
+    return this.#ledger.isOpen(key)
   }
 
   claimSent(): number {
@@ -111,10 +115,15 @@ export class KeyBacklog implements Backlog<LaneDelivery> {
 
   ended(held: HeldOfKey, settlement: Settlement, completed = false): Returned {
     // Its own transaction may have been rolled back: until that is known, nothing later of its key may start.
-    if (completed) return []
+    return completed ? [] : this.#ended(held, settlement, held.lost)
+  }
+
+  #ended(held: HeldOfKey, settlement: Settlement, lost: boolean): Returned {
     const state = this.#stateOf(held.delivery.key)
     ended(state, held)
     if (letsKeyGoOn(settlement, this.#onDead)) {
+      // Given up before it was done: most likely it comes again, and nothing that follows it may be done before.
+      if (lost) return this.#lostAfterAll(held)
       this.#makeReady(state)
       return []
     }
@@ -122,20 +131,31 @@ export class KeyBacklog implements Backlog<LaneDelivery> {
     return this.#empty(state, isImmediateRelease(settlement) ? RELEASE_NOW : PARK)
   }
 
-  refused(held: HeldOfKey, settlement: Settlement): Returned {
+  unwritten(held: HeldOfKey, settlement: Settlement): Returned {
     // What did not let its key go on has stopped it when it ended; so has what waits to know how a transaction ended.
     if (!letsKeyGoOn(settlement, this.#onDead) || this.#isUndecided(held)) return []
-    this.#refused.add(held)
     return this.#stop(held)
+  }
+
+  /** Whether one that is running may be DONE now: nothing earlier of its key is unwritten, or to be run again. */
+  mayBeDone(delivery: LaneDelivery): boolean {
+    const running = this.#keys.get(delivery.key)?.running.find((one) => one.delivery === delivery)
+    return running !== undefined && !running.outrun && !this.#ledger.isOpenBefore(running)
   }
 
   settled(held: HeldOfKey, settlement: Settlement, lost: boolean): Returned {
     if (this.#isUndecided(held)) return this.#endedAtLast(held, settlement, lost)
     // It was done, but somebody else runs it again: nothing later of its key may start here before.
-    const stops = lost && letsKeyGoOn(settlement, this.#onDead) && !this.#refused.has(held)
-    const returned = stops ? this.#stop(held) : []
+    const returned = lost && letsKeyGoOn(settlement, this.#onDead) ? this.#lostAfterAll(held) : []
     this.#ledger.written(held)
     return returned
+  }
+
+  /** What runs behind it has to run again after it. */
+  #lostAfterAll(held: HeldOfKey): Returned {
+    const running = this.#keys.get(held.delivery.key)?.running ?? []
+    for (const one of running) if (isAfter(one, held)) one.outrun = true
+    return this.#stop(held)
   }
 
   #isUndecided(held: HeldOfKey): boolean {
@@ -143,7 +163,7 @@ export class KeyBacklog implements Backlog<LaneDelivery> {
   }
 
   #endedAtLast(held: HeldOfKey, settlement: Settlement, lost: boolean): Returned {
-    const returned = this.ended(held, lost ? PARK : settlement)
+    const returned = this.#ended(held, lost ? PARK : settlement, false)
     this.#ledger.written(held)
     return returned
   }
@@ -164,6 +184,10 @@ export class KeyBacklog implements Backlog<LaneDelivery> {
       dropped.push(...gone)
     }
     return { dropped, givenBack }
+  }
+
+  afterOutrun(settlement: Settlement): Settlement {
+    return letsKeyGoOn(settlement, this.#onDead) ? PARK : settlement
   }
 
   close(): Returned {
@@ -203,6 +227,8 @@ export class KeyBacklog implements Backlog<LaneDelivery> {
 
   /** Nothing later than this one may run. */
   #stop(held: HeldOfKey): Returned {
+    if (held.stoppedKey) return []
+    held.stoppedKey = true
     this.#ledger.add(held)
     const state = this.#keys.get(held.delivery.key)
     return state === undefined ? [] : this.#empty(state, PARK)

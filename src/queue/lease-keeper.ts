@@ -6,6 +6,7 @@ import type { Random } from '../runtime/random.ts'
 import type { HeartbeatReport, QueueStore } from '../store/queue-store.ts'
 import type { Held } from './hand.ts'
 import type { OwnedLane } from './source.ts'
+import { WakeUp } from './wake-up.ts'
 
 /** What somebody holds at one moment. */
 export interface HeldLeases {
@@ -41,6 +42,11 @@ export interface LeaseKeeperParts {
 const BEATS_PER_LEASE = 3
 const LOOKS_PER_LEASE = 30
 const JITTER = 0.1
+/**
+ * What part of its lease a delivery may be old before a heartbeat goes out for it. One that was claimed while a heartbeat was
+ * under way is not named by that, and if it is of a lane it has only what was left of the lane's time.
+ */
+const OLDEST_UNNAMED = 1 / 2
 
 /** How often leases are extended, in milliseconds: two heartbeats may fail before one is lost. */
 export function heartbeatEveryMs(leaseMs: number): number {
@@ -54,10 +60,17 @@ export function heartbeatEveryMs(leaseMs: number): number {
 export class LeaseKeeper {
   readonly #parts: LeaseKeeperParts
   readonly #outage: Outage
+  /** Ends the pause before the next heartbeat. */
+  readonly #due: WakeUp
+  #sentAtMs: number
+  /** What the last heartbeat was about. */
+  #named: ReadonlySet<Held> = new Set()
 
   constructor(parts: LeaseKeeperParts) {
     this.#parts = parts
-    const { observer, random } = parts
+    const { observer, random, clock } = parts
+    this.#due = new WakeUp(clock)
+    this.#sentAtMs = clock.monotonicMs()
     this.#outage = new Outage({
       random,
       onBegin: (error) => observer({ kind: 'error', during: 'heartbeat', error, subscription: null }),
@@ -74,6 +87,8 @@ export class LeaseKeeper {
     const { store, workerId, host, pid, leaseMs, holders, clock } = this.#parts
     const leases = holders.map((holder) => ({ holder, ...holder.leases() }))
     const sentAtMs = clock.monotonicMs()
+    this.#sentAtMs = sentAtMs
+    this.#named = new Set(leases.flatMap(({ held }) => held))
     const report = await store.heartbeat({
       workerId,
       host,
@@ -92,24 +107,30 @@ export class LeaseKeeper {
   }
 
   async #beatLoop(signal: AbortSignal): Promise<void> {
-    const { clock, random, leaseMs } = this.#parts
-    let pauseMs = jittered(heartbeatEveryMs(leaseMs), JITTER, random)
+    let pauseMs = this.#untilNextMs()
     for (;;) {
-      await clock.sleep(pauseMs, signal)
+      await this.#due.wait(pauseMs, signal)
       if (signal.aborted) return
       pauseMs = await this.#tryBeat()
+      // What rang while it was under way may have been named by it, and rings again if not.
+      this.#due.forget()
     }
+  }
+
+  /** From when the last was sent: one that takes its time must not put the next one off. */
+  #untilNextMs(): number {
+    const { clock, random, leaseMs } = this.#parts
+    return this.#sentAtMs + jittered(heartbeatEveryMs(leaseMs), JITTER, random) - clock.monotonicMs()
   }
 
   /** Returns the pause before the next: short after a failure, for the leases are running out. */
   async #tryBeat(): Promise<number> {
-    const { random, leaseMs } = this.#parts
     try {
       await this.beat()
       this.#outage.succeeded()
-      return jittered(heartbeatEveryMs(leaseMs), JITTER, random)
+      return this.#untilNextMs()
     } catch (error) {
-      return Math.min(this.#outage.failed(error), heartbeatEveryMs(leaseMs))
+      return Math.min(this.#outage.failed(error), heartbeatEveryMs(this.#parts.leaseMs))
     }
   }
 
@@ -117,8 +138,16 @@ export class LeaseKeeper {
     const { clock, leaseMs, holders } = this.#parts
     while (!signal.aborted) {
       await clock.sleep(leaseMs / LOOKS_PER_LEASE, signal)
-      for (const holder of holders) holder.expire(clock.monotonicMs())
+      const nowMs = clock.monotonicMs()
+      for (const holder of holders) holder.expire(nowMs)
+      if (this.#isPressing(nowMs)) this.#due.wake()
     }
+  }
+
+  #isPressing(nowMs: number): boolean {
+    const { holders, leaseMs } = this.#parts
+    const isOld = (held: Held): boolean => nowMs - held.confirmedAtMs > leaseMs * OLDEST_UNNAMED
+    return holders.some((holder) => holder.leases().held.some((one) => isOld(one) && !this.#named.has(one)))
   }
 }
 

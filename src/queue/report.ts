@@ -43,14 +43,24 @@ export function tellCrashed(
 /** What became of a delivery: lost before it could be written down, committed by its handler, or settled as decided. */
 export type Fate = 'lost' | 'committed' | 'settled'
 
-/** Tells of each result of a batch what became of it. `again` is true when an earlier try to write it failed. */
-export function judge(report: SettleReport, again: boolean): (ended: Ended<ClaimedDelivery>) => Fate {
+/** Whether an earlier try that failed may have written a result. */
+export type MayBeWritten<Delivery extends ClaimedDelivery> = (ended: Ended<Delivery>) => boolean
+
+/** Tells of each result of a batch what became of it. */
+export function judge<Delivery extends ClaimedDelivery>(
+  report: SettleReport,
+  mayBeWritten: MayBeWritten<Delivery>,
+): (ended: Ended<Delivery>) => Fate {
   const lost = keysOf(report.lost)
+  const over = keysOf(report.over)
   const committed = keysOf(report.committed)
-  return ({ delivery, held }) => {
-    // An earlier try that failed may have written it after all, unless a heartbeat says that it was lost.
-    if (lost?.has(keyText(delivery)) === true && (!again || held.lost)) return 'lost'
-    return committed?.has(keyText(delivery)) === true ? 'committed' : 'settled'
+  const wasWritten = ({ delivery, held, settlement: { kind } }: Ended<Delivery>): boolean =>
+    // To a heartbeat what is written is lost as well. Of what goes back nobody can tell who gave it back.
+    kind === 'done' || kind === 'dead' ? over?.has(keyText(delivery)) === true : !held.lost
+  return (ended) => {
+    const isLost = lost?.has(keyText(ended.delivery)) === true
+    if (isLost && !(mayBeWritten(ended) && wasWritten(ended))) return 'lost'
+    return committed?.has(keyText(ended.delivery)) === true ? 'committed' : 'settled'
   }
 }
 

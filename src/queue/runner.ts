@@ -1,18 +1,22 @@
-import type { ClaimedDelivery, DeliveryOutcome, Settled, Settlement } from '../delivery/delivery.ts'
+import type { ClaimedDelivery, DeliveryOutcome, Settlement } from '../delivery/delivery.ts'
+import { DONE, RELEASE_NOW } from '../delivery/settlements.ts'
 import { ignoreWorkerEvents } from '../observe/worker-events.ts'
 import { LeaseLostError } from '../runtime/errors.ts'
 import { nextTurn } from '../runtime/turn.ts'
 import type { SettleReport } from '../store/queue-store.ts'
 import { ApartRuns } from './apart-runs.ts'
-import { type GivenBack, RELEASE_NOW } from './backlog.ts'
+import type { GivenBack } from './backlog.ts'
 import { ClaimLoop, type ClaimResult } from './claim-loop.ts'
 import type { Load } from './claim-size.ts'
 import { Executor } from './executor.ts'
+import { isLater } from './given-back.ts'
 import type { Held } from './hand.ts'
 import { Mutex } from './mutex.ts'
-import { type Ended, type Fate, judge, tellClaimed, tellSettled } from './report.ts'
+import { type Ended, judge, type MayBeWritten, tellClaimed, tellSettled } from './report.ts'
 import type { RunnerParts } from './runner-parts.ts'
 import type { OwnedLane } from './source.ts'
+
+type Results<Delivery extends ClaimedDelivery> = readonly Ended<Delivery>[]
 
 /**
  * Takes the deliveries of one subscription and runs them: claims ahead of its handlers but not too far, hands over
@@ -46,7 +50,7 @@ export class Runner<Delivery extends ClaimedDelivery = ClaimedDelivery> {
       taking: this.#taking,
       isStopping: () => this.#stopping,
       giveBack: (back) => this.#giveBack(back),
-      onClaimed: (suspects, durationMs) => this.#tellClaimed(suspects, durationMs),
+      onClaimed: (suspects, durationMs) => tellClaimed(parts.observer, this.name, suspects, durationMs),
       onEnded: (held, outcome, durationMs) => this.#ended(held, outcome, durationMs),
       onIdle: () => this.#becameIdle(),
     })
@@ -151,7 +155,8 @@ export class Runner<Delivery extends ClaimedDelivery = ClaimedDelivery> {
     const ofLanes = source.loseLanes(lanes).flatMap((lane) => hand.loseLane(lane))
     for (const held of this.#abandon([...hand.lose(lost), ...ofLanes], true)) {
       hand.drop(held)
-      this.#tell({ delivery: held.delivery, settlement: RELEASE_NOW, durationMs: 0 }, 'lost')
+      const settled = { delivery: held.delivery, settlement: RELEASE_NOW, durationMs: 0 }
+      tellSettled(this.#parts.observer, this.name, settled, 'lost')
     }
   }
 
@@ -163,17 +168,18 @@ export class Runner<Delivery extends ClaimedDelivery = ClaimedDelivery> {
     this.#giveBack(this.#abandon(lost, false).map((held) => ({ held, settlement: RELEASE_NOW })))
   }
 
-  /** A batch of results is written: told by the settler. */
-  settled(batch: readonly Ended<Delivery>[], report: SettleReport, again: boolean): void {
-    const fateOf = judge(report, again)
-    const written: Ended<Delivery>[] = []
+  /** A batch of results is written: told by the settler. Returns those that are lost. */
+  settled(batch: Results<Delivery>, report: SettleReport, doubt: MayBeWritten<Delivery>): Results<Delivery> {
+    const fateOf = judge(report, doubt)
+    const [written, lost]: [Ended<Delivery>[], Ended<Delivery>[]] = [[], []]
     let completed = false
     for (const ended of batch) {
       const fate = fateOf(ended)
       const settlement = fate === 'committed' ? DONE : ended.settlement
       this.#close(ended.held, settlement, fate === 'lost')
-      this.#tell(ended, fate)
-      if (fate !== 'lost') written.push(fate === 'committed' ? { ...ended, settlement } : ended)
+      tellSettled(this.#parts.observer, this.name, ended, fate)
+      if (fate === 'lost') lost.push(ended)
+      else written.push(fate === 'committed' ? { ...ended, settlement } : ended)
       completed ||= ended.completed === true
     }
     this.#parts.afterSettled(written)
@@ -181,37 +187,49 @@ export class Runner<Delivery extends ClaimedDelivery = ClaimedDelivery> {
     if (this.#stopping) this.#giveBackIdle()
     // Keys that waited to know what became of a completion may go on.
     if (completed) this.#executor.pump()
+    return lost
   }
 
   /**
-   * A result that the database refuses. Its lease is let lapse, so that it comes again; until then, or until the database
-   * takes it after all, nothing later of its key runs. Told by the settler, which goes on offering it.
+   * A result that cannot be written for now: somebody has its row locked, or the database refuses it, and then its lease is
+   * let lapse. Until it is written or lost nothing later of its key runs. Told by the settler, which goes on offering it.
    */
-  refused({ held, settlement }: Ended<Delivery>, error: unknown): void {
-    this.#fault('settle', error, held.delivery)
-    this.#parts.hand.lose([held])
-    this.#giveBack(this.#parts.backlog.refused(held, settlement))
+  unwritten({ held, settlement }: Ended<Delivery>, refusal?: Error): void {
+    if (refusal !== undefined) {
+      this.#fault('settle', refusal, held.delivery)
+      this.#parts.hand.lose([held])
+    }
+    this.#giveBack(this.#parts.backlog.unwritten(held, settlement))
+  }
+
+  /** Results that waited for one that is lost: what stands behind it runs again after it. Returns what is to be written. */
+  outrun(behind: Results<Delivery>, lost: Ended<Delivery>): Results<Delivery> {
+    return behind.map((ended) => {
+      if (!isLater(ended.delivery, lost.delivery)) return ended
+      this.unwritten(ended)
+      return { ...ended, settlement: this.#parts.backlog.afterOutrun(ended.settlement) }
+    })
   }
 
   /** Results that could not be written: their leases will lapse. Told by the settler. */
-  gaveUp(batch: readonly Ended<Delivery>[], error: unknown): void {
+  gaveUp(batch: Results<Delivery>, error: unknown): void {
     this.#fault('settle', error)
     for (const { held, settlement } of batch) this.#close(held, settlement, true)
   }
 
   #load(): Load {
-    const { backlog, hand } = this.#parts
+    const { hand, backlog } = this.#parts
     const { size: inHand, characters } = hand
     return { ready: backlog.ready, running: this.#executor.handling, inHand, characters }
   }
 
   async #claim(limit: number): Promise<ClaimResult> {
-    const { source, hand, backlog, clock } = this.#parts
+    const { source, hand, backlog, clock, observer } = this.#parts
     const claim = backlog.claimSent()
     const sentAtMs = clock.monotonicMs()
     try {
       const { deliveries, confirmedAtMs, isAll } = await source.take(limit)
-      if (deliveries.length > 0) this.#tellClaimed(deliveries, clock.monotonicMs() - sentAtMs)
+      if (deliveries.length > 0) tellClaimed(observer, this.name, deliveries, clock.monotonicMs() - sentAtMs)
       this.#giveBack(backlog.offer(hand.take(deliveries, confirmedAtMs), claim))
       // The next claim is sent first: the database works on it while the handlers run. After the last there is none to send.
       if (isAll) this.#executor.pump()
@@ -226,7 +244,8 @@ export class Runner<Delivery extends ClaimedDelivery = ClaimedDelivery> {
 
   #ended(held: Held<Delivery>, outcome: DeliveryOutcome, durationMs: number): void {
     const { backlog, results, observer } = this.#parts
-    const settlement = this.#parts.decide(held.delivery, outcome)
+    const decided = this.#parts.decide(held.delivery, outcome)
+    const settlement = held.outrun ? backlog.afterOutrun(decided) : decided
     const completed = 'completed' in outcome && outcome.completed
     results.add({ delivery: held.delivery, held, settlement, durationMs, completed })
     // Of the thousands whose results are still to be written, most are never spoken of again.
@@ -272,19 +291,8 @@ export class Runner<Delivery extends ClaimedDelivery = ClaimedDelivery> {
     for (const resolve of this.#whenIdle.splice(0)) resolve()
   }
 
-  #tell(settled: Settled, fate: Fate): void {
-    tellSettled(this.#parts.observer, this.#parts.subscription.name, settled, fate)
-  }
-
-  #tellClaimed(deliveries: readonly ClaimedDelivery[], durationMs: number): void {
-    tellClaimed(this.#parts.observer, this.#parts.subscription.name, deliveries, durationMs)
-  }
-
   #fault(during: string, error: unknown, delivery?: ClaimedDelivery): void {
-    const { observer, subscription } = this.#parts
     const about = delivery === undefined ? {} : { event: delivery.event }
-    observer({ kind: 'error', during, error, subscription: subscription.name, ...about })
+    this.#parts.observer({ kind: 'error', during, error, subscription: this.name, ...about })
   }
 }
-
-const DONE: Settlement = { kind: 'done' }

@@ -23,6 +23,8 @@ export interface UnparkerParts {
   readonly onDead: 'block' | 'continue'
   /** How many events of a key wait here for their turn, or run. */
   countInHand(key: string): number
+  /** Whether something of a key is on its way back, or could not be written. */
+  isReturning(key: string): boolean
   /** Told when parked events may be claimed again. */
   onUnparked(): void
   onError(error: unknown): void
@@ -45,17 +47,29 @@ export class Unparker {
 
   /** Takes note of what is written down. */
   settled(written: readonly Ended<LaneDelivery>[]): void {
-    for (const ended of written) this.#ended(ended)
+    const stopped = new Set<string>()
+    for (const ended of written) this.#ended(ended, stopped)
     this.#start()
   }
 
-  #ended({ delivery: { wasHeld, lane, key }, settlement }: Ended<LaneDelivery>): void {
-    if (!letsKeyGoOn(settlement, this.#parts.onDead)) {
-      this.#portions.delete(key)
-      this.#waiting.delete(key)
+  #ended({ delivery, held, settlement }: Ended<LaneDelivery>, stopped: Set<string>): void {
+    const { wasHeld, key } = delivery
+    if (letsKeyGoOn(settlement, this.#parts.onDead)) {
+      if (wasHeld || held.stoppedKey) this.#ask(delivery)
       return
     }
-    if (!wasHeld) return
+    this.#portions.delete(key)
+    if (settlement.kind === 'park') {
+      // Whoever let its key go on may have been written before it, and found nothing parked. Behind one that is written
+      // with it and does not, it waits for that.
+      if (!stopped.has(key) && !this.#parts.isReturning(key)) this.#ask(delivery)
+      return
+    }
+    stopped.add(key)
+    this.#waiting.delete(key)
+  }
+
+  #ask({ lane, key }: LaneDelivery): void {
     const last = this.#portions.get(key)
     // What is in hand is of the last portion, and the rest of it asks for more. Before the first it may be anything.
     if (last !== undefined && this.#parts.countInHand(key) > last / 2) return

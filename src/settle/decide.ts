@@ -1,5 +1,6 @@
 import type { DeliveryFailure, DeliveryOutcome, RetryAdvice, Settlement } from '../delivery/delivery.ts'
 import { deliveryFailure, NOT_COMMITTED } from '../delivery/failure.ts'
+import { DONE, RELEASE_NOW } from '../delivery/settlements.ts'
 import type { Random } from '../runtime/random.ts'
 import type { RetryPolicy } from './retry-policy.ts'
 
@@ -14,9 +15,6 @@ const LONGEST_DELAY_MS = 366 * 86_400_000
 const FALLBACK_DELAY_MS = 60_000
 const SPREAD_SHARE = 0.1
 const LONGEST_SPREAD_MS = 5_000
-
-const DONE: Settlement = { kind: 'done' }
-const RELEASE_NOW: Settlement = { kind: 'release', delayMs: 0 }
 
 /**
  * What is to be written down for an attempt that ended so; of one that completed its delivery in its own transaction,

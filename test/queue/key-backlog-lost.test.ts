@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { RELEASE_NOW } from '../../src/queue/backlog.ts'
+import { RELEASE_NOW } from '../../src/delivery/settlements.ts'
 import { KeyBacklog } from '../../src/queue/key-backlog.ts'
 import { heldAt, positionsOf } from './fakes.ts'
 import { claim, takeAll } from './key-claims.ts'

@@ -226,7 +226,7 @@ describe('an event whose result the database refuses', () => {
     const backlog = new KeyBacklog('block')
     claim(backlog, 'a', 1, 2)
     const first = backlog.next() ?? heldAt(0)
-    const returned = [...backlog.ended(first, settlement), ...backlog.refused(first, settlement)]
+    const returned = [...backlog.ended(first, settlement), ...backlog.unwritten(first, settlement)]
     expect(positionsOf(returned.map(({ held }) => held))).toEqual([2])
     return { backlog, first }
   }
@@ -259,7 +259,7 @@ describe('an event whose result the database refuses', () => {
     claim(backlog, 'a', 1, 2)
     const first = backlog.next() ?? heldAt(0)
     backlog.ended(first, RETRY, true)
-    expect(backlog.refused(first, RETRY)).toEqual([])
+    expect(backlog.unwritten(first, RETRY)).toEqual([])
     expect(backlog.ready).toBe(0)
     expect(positionsOf(backlog.settled(first, RETRY, true).map(({ held }) => held))).toEqual([2])
   })

@@ -120,6 +120,45 @@ describe('the lease keeper', () => {
     await end()
   })
 
+  test('a heartbeat that takes its time does not put the next one off', async () => {
+    const { clock, beats, take, answerWith, end } = setup()
+    take(1)
+    answerWith(async () => {
+      await clock.sleep(8_000)
+      return NOTHING_LOST
+    })
+    await clock.advance(4 * LEASE_MS - 1_000)
+    expect(beats.length).toBeGreaterThanOrEqual(11)
+    await end()
+  })
+
+  test('what was claimed of an old lane while a heartbeat was under way does not wait for the next in turn', async () => {
+    const { clock, hand, beats, expired, answerWith, end } = setup()
+    answerWith(async () => {
+      // Of a lane that was extended when the last heartbeat but one was sent, a third of a lease ago and more.
+      if (beats.length === 2) hand.take([deliveryAt(1)], 10_000)
+      if (beats.length === 3) await clock.sleep(10_000)
+      return NOTHING_LOST
+    })
+    await clock.advance(20_000)
+    expect(beats).toHaveLength(2)
+    // Half a lease after it was confirmed it is named, and not only at 30 s, when the next one would be due.
+    await clock.advance(7_000)
+    expect(beats.map(({ deliveries }) => deliveries.length)).toEqual([0, 0, 1])
+    await clock.advance(2 * LEASE_MS)
+    expect(expired).toEqual([])
+    await end()
+  })
+
+  test('one that stays locked makes no more heartbeats than others', async () => {
+    const { clock, hand, beats, answerWith, end } = setup()
+    hand.take([deliveryAt(1)], -10_000)
+    answerWith(async ({ deliveries }) => ({ ...NOTHING_LOST, busyDeliveries: deliveries }))
+    await clock.advance(16_000)
+    expect(beats.length).toBeLessThanOrEqual(2)
+    await end()
+  })
+
   test('tells its holders what was lost', async () => {
     const { clock, lost, take, answerWith, end } = setup()
     take(1, 2)

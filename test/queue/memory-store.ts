@@ -31,7 +31,7 @@ export type Interpose = (operation: string, when: 'before' | 'after') => Promise
  * store for anything else.
  */
 export class MemoryStore implements WorkerStore {
-  readonly streams = null
+  readonly openStreams = async (): Promise<null> => null
   readonly tables: MemoryTables
   readonly calls: string[] = []
   readonly batches: (readonly Settled[])[] = []
@@ -101,9 +101,8 @@ export class MemoryStore implements WorkerStore {
 
   markAlone(delivery: ClaimedDelivery): Promise<boolean> {
     return this.#run('markAlone', () => {
-      const row = this.tables.rowOf(delivery)
-      const isHeld = row.status === 'PROCESSING' && String(row.token) === delivery.lease.token
-      if (isHeld) row.suspect = true
+      const isHeld = this.tables.isLeased(delivery) && !this.tables.isLocked(delivery)
+      if (isHeld) this.tables.rowOf(delivery).suspect = true
       return isHeld
     })
   }
@@ -114,13 +113,14 @@ export class MemoryStore implements WorkerStore {
       const lost: DeliveryKey[] = []
       const dead: NewDeadLetter[] = []
       const committed: DeliveryKey[] = []
-      for (const settled of batch) {
+      const busy = this.tables.busy(batch)
+      for (const settled of batch.filter((one) => !busy.includes(one))) {
         const isCommitted =
           settled.completed === true && this.tables.rowOf(settled.delivery).status === 'DONE'
         if (isCommitted) committed.push(settled.delivery)
         else if (!this.tables.settle(settled, dead)) lost.push(settled.delivery)
       }
-      return { lost, dead, committed, busy: [] }
+      return { lost, over: this.tables.over(lost), dead, committed, busy }
     })
   }
 
@@ -139,19 +139,22 @@ export class MemoryStore implements WorkerStore {
       })
       const lostDeliveries = request.deliveries.filter((delivery) => {
         const row = this.tables.rowOf(delivery)
-        const isHeld = row.status === 'PROCESSING' && String(row.token) === delivery.lease.token
-        if (!isHeld || row.lockedUntilMs <= this.tables.now) return true
-        row.lockedUntilMs = this.tables.now + request.leaseMs
+        if (!this.tables.isLeased(delivery) || row.lockedUntilMs <= this.tables.now) return true
+        if (!this.tables.isLocked(row)) row.lockedUntilMs = this.tables.now + request.leaseMs
         return false
       })
-      return { lostDeliveries, lostLanes, busyDeliveries: [] }
+      const busyDeliveries = request.deliveries.filter(
+        (delivery) => !lostDeliveries.includes(delivery) && this.tables.isLocked(delivery),
+      )
+      return { lostDeliveries, lostLanes, busyDeliveries }
     })
   }
 
   recover(): Promise<RecoverReport> {
     return this.#run('recover', () => {
       const lapsed = this.tables.rows.filter(
-        (row) => row.status === 'PROCESSING' && row.lockedUntilMs < this.tables.now,
+        (row) =>
+          row.status === 'PROCESSING' && row.lockedUntilMs < this.tables.now && !this.tables.isLocked(row),
       )
       for (const row of lapsed) this.tables.returnLapsed(row)
       const suspects = this.tables.rows.filter(
@@ -186,9 +189,8 @@ export class MemoryStore implements WorkerStore {
           untilMs: this.tables.now + request.leaseMs,
           epoch: row.epoch + 1,
         })
-        taken.push({ lane, epoch: String(row.epoch) })
-        for (const left of this.tables.rows)
-          if (left.lane === lane && left.status === 'PROCESSING') this.tables.returnLapsed(left)
+        if (this.tables.returnFree(this.tables.inHand(lane))) taken.push({ lane, epoch: String(row.epoch) })
+        else Object.assign(row, { owner: null, untilMs: this.tables.now })
       })
       this.tables.unparkStranded()
       return { taken, fairShare, dead: [], refused: [] }
@@ -207,13 +209,12 @@ export class MemoryStore implements WorkerStore {
           BigInt(row.epoch) <= BigInt(tried)
         if (!isOwned) return []
         row.epoch = Number(tried) + 1
-        for (const left of this.tables.rows) {
-          const isUnknown = left.lane === lane && left.status === 'PROCESSING'
-          if (!isUnknown || request.tokens.includes(String(left.token))) continue
-          this.tables.returnLapsed(left)
-          left.suspect = request.suspects
-        }
-        return [{ lane, epoch: String(row.epoch), isBlocked: false }]
+        const unknown = this.tables
+          .inHand(lane)
+          .filter(({ token }) => !request.tokens.includes(String(token)))
+        const isBlocked = !this.tables.returnFree(unknown)
+        for (const left of unknown) if (left.status === 'PENDING') left.suspect = request.suspects
+        return [{ lane, epoch: String(row.epoch), isBlocked }]
       }),
     )
   }

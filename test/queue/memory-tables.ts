@@ -36,6 +36,10 @@ export class MemoryTables {
   /** When events are said to have been published. */
   createdAt = new Date(0)
   onDead: 'block' | 'continue' = 'block'
+  /** In words: what was over before something earlier of its key. */
+  readonly faults: string[] = []
+  /** Until when somebody else has rows locked that are in a worker's hand, by position. */
+  readonly #locks = new Map<string, number>()
   #tokens = 0
   #position = 0
 
@@ -78,6 +82,10 @@ export class MemoryTables {
 
   pending(lane: number): Row[] {
     return this.rows.filter((row) => row.lane === lane && row.status === 'PENDING')
+  }
+
+  inHand(lane: number): Row[] {
+    return this.rows.filter((row) => row.lane === lane && row.status === 'PROCESSING')
   }
 
   owned({ lanes = [] }: { readonly lanes?: readonly HeldLane[] }): readonly HeldLane[] {
@@ -140,7 +148,7 @@ export class MemoryTables {
     }
   }
 
-  rowOf({ position }: DeliveryKey): Row {
+  rowOf({ position }: Pick<DeliveryKey, 'position'>): Row {
     const row = this.rows.find((one) => one.position === position)
     if (row === undefined) throw new Error(`no row ${position}`)
     return row
@@ -163,11 +171,56 @@ export class MemoryTables {
       })
   }
 
+  /** Somebody looks at a row in hand, with a lock, for so long. */
+  lock(row: Row, ms: number): void {
+    this.#locks.set(row.position, this.now + ms)
+  }
+
+  isLocked({ position }: DeliveryKey): boolean {
+    return (this.#locks.get(position) ?? 0) > this.now
+  }
+
+  isLeased({ lease, ...key }: DeliveryKey & { readonly lease: { readonly token: string } }): boolean {
+    const row = this.rowOf(key)
+    return row.status === 'PROCESSING' && String(row.token) === lease.token
+  }
+
+  /** Those of a batch that cannot be written because they are locked, or would be DONE before one of their key that is not. */
+  busy(batch: readonly Settled[]): readonly Settled[] {
+    const leased = batch.filter(({ delivery }) => this.isLeased(delivery))
+    const locked = leased.filter(({ delivery }) => this.isLocked(delivery))
+    const lost = batch.filter(({ delivery }) => !this.isLeased(delivery) && !isOver(this.rowOf(delivery)))
+    const unwritten = [...locked, ...lost].filter(({ settlement }) => settlement.kind === 'done')
+    const isBehind = ({ delivery, settlement }: Settled): boolean =>
+      this.lanes.length > 0 &&
+      settlement.kind === 'done' &&
+      unwritten.some(({ delivery: { position } }) => this.#isBefore(position, delivery))
+    return leased.filter((settled) => locked.includes(settled) || isBehind(settled))
+  }
+
+  /** Those that are DONE or DEAD. */
+  over(keys: readonly DeliveryKey[]): readonly DeliveryKey[] {
+    return keys.filter((key) => isOver(this.rowOf(key)))
+  }
+
+  #isBefore(position: string, { position: later }: DeliveryKey): boolean {
+    const [row, other] = [this.rowOf({ position }), this.rowOf({ position: later })]
+    return row.key === other.key && Number(position) < Number(later)
+  }
+
+  #judgeOver(row: Row): void {
+    if (this.lanes.length === 0) return
+    const early = this.rows.filter((one) => this.#isBefore(one.position, row) && !isOver(one))
+    if (early.length === 0) return
+    this.faults.push(`${row.position} is over before ${early.map(({ position }) => position).join(', ')}`)
+  }
+
   /** Writes a settlement down; true if the lease's token still fits. */
   settle({ delivery, settlement }: Settled, dead: NewDeadLetter[]): boolean {
     const row = this.rowOf(delivery)
-    if (row.status !== 'PROCESSING' || String(row.token) !== delivery.lease.token) return false
+    if (!this.isLeased(delivery)) return false
     const blocks = this.lanes.length > 0 && this.onDead === 'block'
+    if (settlement.kind === 'done' || (settlement.kind === 'dead' && !blocks)) this.#judgeOver(row)
     row.token = null
     row.status = settlement.kind === 'done' ? 'DONE' : settlement.kind === 'dead' ? 'DEAD' : 'PENDING'
     row.held = settlement.kind === 'dead' ? blocks : settlement.kind !== 'done'
@@ -182,11 +235,22 @@ export class MemoryTables {
     return true
   }
 
+  /** Returns what a vanished holder left, as far as nobody has it locked. False if somebody has. */
+  returnFree(rows: readonly Row[]): boolean {
+    const free = rows.filter((row) => !this.isLocked(row))
+    for (const row of free) this.returnLapsed(row)
+    return free.length === rows.length
+  }
+
   /** Returns what a vanished holder left. */
   returnLapsed(row: Row): void {
     if (!row.suspect) row.attempts -= 1
     Object.assign(row, { status: 'PENDING', held: true, suspect: true, nextRetryAtMs: this.now, token: null })
   }
+}
+
+function isOver({ status }: Row): boolean {
+  return status === 'DONE' || status === 'DEAD'
 }
 
 function hash(text: string): number {

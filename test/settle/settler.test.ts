@@ -1,50 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Settled } from '../../src/delivery/delivery.ts'
-import { ManualClock } from '../../src/runtime/manual-clock.ts'
-import { Settler } from '../../src/settle/settler.ts'
-import type { SettleReport } from '../../src/store/queue-store.ts'
-import { type Deferred, deferred, deliveryAt, noJitter, positionsOf, turn } from '../queue/fakes.ts'
-
-const WRITTEN: SettleReport = { lost: [], dead: [], committed: [], busy: [] }
-
-function settled(position: number): Settled {
-  return { delivery: deliveryAt(position), settlement: { kind: 'done' }, durationMs: 1 }
-}
-
-/** A settler whose writes are answered by the test. */
-function setup({ batchSize = 100 } = {}) {
-  const clock = new ManualClock()
-  const giveUp = new AbortController()
-  const writes: {
-    readonly positions: number[]
-    readonly batch: readonly Settled[]
-    readonly answer: Deferred<SettleReport>
-  }[] = []
-  const written: { readonly positions: number[]; readonly again: boolean }[] = []
-  const refused: { readonly position: string; readonly error: unknown }[] = []
-  const givenUp: number[] = []
-  const outages: unknown[] = []
-  const settler = new Settler<Settled>({
-    settle: (batch) => {
-      const answer = deferred<SettleReport>()
-      writes.push({ positions: positionsOf(batch), batch, answer })
-      return answer.promise
-    },
-    clock,
-    random: noJitter,
-    batchSize,
-    together: (items) => items.length,
-    giveUp: giveUp.signal,
-    onSettled: (batch, _, again) => void written.push({ positions: positionsOf(batch), again }),
-    onRefused: ({ delivery: { position } }, error) => void refused.push({ position, error }),
-    onGivenUp: (batch) => void givenUp.push(...positionsOf(batch)),
-    onOutage: (error) => void outages.push(error),
-  })
-  const add = (...positions: number[]): void => {
-    for (const position of positions) settler.add(settled(position))
-  }
-  return { clock, giveUp, writes, written, refused, givenUp, outages, settler, add }
-}
+import { turn } from '../queue/fakes.ts'
+import { setup, WRITTEN } from './settler-scene.ts'
 
 describe('a settler', () => {
   test('waits a few milliseconds for company', async () => {
@@ -191,6 +148,23 @@ describe('a settler', () => {
     expect(written.every(({ again }) => !again)).toBe(true)
   })
 
+  test('says of one that was found locked that a try before may have written it', async () => {
+    const { clock, writes, written, settler, add } = setup()
+    add(1, 2)
+    settler.hurry()
+    await turn()
+    writes.at(-1)?.answer.reject(new Error('connection cut'))
+    await clock.advance(1_000)
+    writes.at(-1)?.answer.resolve({ ...WRITTEN, busy: writes.at(-1)?.batch.slice(0, 1) ?? [] })
+    await clock.advance(10)
+    writes.at(-1)?.answer.resolve(WRITTEN)
+    await turn()
+    expect(written).toEqual([
+      { positions: [2], again: true },
+      { positions: [1], again: true },
+    ])
+  })
+
   test('has flushed when all that is left is locked, and has finished when that is written or given up', async () => {
     const { writes, giveUp, givenUp, settler, add } = setup()
     add(1)
@@ -240,5 +214,23 @@ describe('a settler', () => {
     }
     await flushed
     expect(written.flatMap(({ positions }) => positions)).toEqual([1, 2, 3])
+  })
+
+  test('flush does not wait for what is added after it, however much that is', async () => {
+    const { writes, written, settler, add } = setup({ batchSize: 1 })
+    add(1, 2)
+    let isFlushed = false
+    const flushed = settler.flush().then(() => {
+      isFlushed = true
+    })
+    for (let position = 3; position < 10 && !isFlushed; position += 1) {
+      await turn()
+      add(position)
+      writes.at(-1)?.answer.resolve(WRITTEN)
+      await turn()
+    }
+    expect(isFlushed).toBe(true)
+    await flushed
+    expect(written.flatMap(({ positions }) => positions).slice(0, 2)).toEqual([1, 2])
   })
 })
