@@ -23,8 +23,9 @@ export async function followLog(session: LogSession, parts: FollowParts): Promis
   const hold = holder(run, () => log)
   log = await session.read({
     event: (event) => {
-      run.offer(event)
-      hold()
+      const isKept = run.offer(event)
+      if (isKept) hold()
+      return isKept
     },
     commit: (lsn) => run.mark({ lsn, snapshot: null }),
     mark: (snapshot, lsn) => run.mark({ lsn, snapshot }),

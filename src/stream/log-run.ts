@@ -1,9 +1,10 @@
 import type { DeliveryOutcome, Settlement } from '../delivery/delivery.ts'
-import type { Observer } from '../observe/worker-events.ts'
+import { ignoreWorkerEvents, type Observer } from '../observe/worker-events.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { SoloGate } from '../runtime/gate.ts'
 import { nextTurn } from '../runtime/turn.ts'
 import type { LoggedEvent, ParkedEvent, StreamGate, StreamLease, StreamStore } from '../store/stream-store.ts'
+import { EventGate } from './event-gate.ts'
 import { KeyChains } from './key-chains.ts'
 import { leaseLost } from './lease-lost.ts'
 import { FirstDelivery, type LogDelivery, parkedAs, tellEnded, waiting } from './log-delivery.ts'
@@ -24,8 +25,8 @@ export interface LogRunParts<Place> {
   dispatch(delivery: LogDelivery): DeliveryOutcome | Promise<DeliveryOutcome>
   /** What is to become of an event whose attempt ended so. */
   decide(delivery: LogDelivery, outcome: DeliveryOutcome): Settlement
-  /** Whether handlers may still be started: the lease was confirmed a short while ago. */
-  isGood(): boolean
+  /** Whether handlers may still be started at this time of the clock: the lease was confirmed a short while before. */
+  readonly isGood: (atMs: number) => boolean
   /** One place for two that nothing came between. */
   readonly mergePlaces: (earlier: Place, later: Place) => Place
   /** Everything before these places has ended; the last is the farthest. */
@@ -54,7 +55,10 @@ export class LogRun<Place> {
   readonly #chains: KeyChains
   readonly #parking: Parking
   readonly #untold = new Map<LogEntry, () => void>()
-  readonly #stopped = new AbortController()
+  readonly #gate: EventGate
+  readonly #stopping = new AbortController()
+  /** Asked several times for each event: a signal takes longer to answer. */
+  #isStopped = false
   #parkedTo: bigint
   #asked: LogEntry[] = []
   #isAsking = false
@@ -68,6 +72,7 @@ export class LogRun<Place> {
     const { lease, store } = parts
     this.#window = new LogWindow(parts.mergePlaces)
     this.#chains = new KeyChains(parts.together)
+    this.#gate = new EventGate({ store, lease, keyOf: (event) => this.#keyOf(event) })
     this.#parkedTo = parts.parkedTo
     this.#leftToQueue = lease.crashes > CRASHES_BORNE ? MOST_EVENTS * 2 : 0
     this.#parking = new Parking({
@@ -96,38 +101,40 @@ export class LogRun<Place> {
     return this.#parkedTo
   }
 
-  /** An event that the subscription wants. */
-  offer(event: LoggedEvent): void {
-    if (this.#stopped.signal.aborted || !this.#parts.lease.scope.wants(event)) return
-    this.#asked.push(this.#window.add(event, this.#keyOf(event)))
+  /** An event that came. Returns whether it is in hand now: whether the subscription wants it. */
+  offer(event: LoggedEvent): boolean {
+    if (this.#isStopped || !this.#parts.lease.scope.wants(event)) return false
+    this.#asked.push(this.#window.add(event))
     // Once for all that came in one go.
     if (!this.#isAsking) {
       this.#isAsking = true
       queueMicrotask(() => void this.#ask())
     }
+    return true
   }
 
   /** A place in the log after all that was offered. */
   mark(place: Place): void {
     // What came since it was stopped is not in hand: no place after that is ever passed.
-    if (this.#stopped.signal.aborted) return
+    if (this.#isStopped) return
     this.#window.mark(place)
     if (this.#window.size === 0) this.#tellPassed()
   }
 
   /** Resolves when there is room for as much again as is in hand, and when it was stopped. */
   async room(): Promise<void> {
-    while (this.#isHalfFull && !this.#stopped.signal.aborted) await this.#change()
+    while (this.#isHalfFull && !this.#isStopped) await this.#change()
   }
 
   /** Resolves when nothing is in hand, and when it was stopped. */
   async empty(): Promise<void> {
-    while (this.#window.size > 0 && !this.#stopped.signal.aborted) await this.#change()
+    while (this.#window.size > 0 && !this.#isStopped) await this.#change()
   }
 
   /** Starts no more handlers. Resolves when those that run have ended, and what failed is written down. */
   async stop(): Promise<void> {
-    this.#stopped.abort()
+    this.#isStopped = true
+    this.#stopping.abort()
     this.#wake()
     while (this.#running > 0) await this.#change()
     await this.#parking.idle()
@@ -141,7 +148,7 @@ export class LogRun<Place> {
 
   async #ask(): Promise<void> {
     try {
-      while (this.#asked.length > 0 && !this.#stopped.signal.aborted) await this.#askNext()
+      while (this.#asked.length > 0 && !this.#isStopped) await this.#askNext()
     } catch (error) {
       this.#fail(error)
     } finally {
@@ -152,34 +159,25 @@ export class LogRun<Place> {
   async #askNext(): Promise<void> {
     const batch = this.#asked.slice(0, BATCH)
     this.#parking.beginLook()
-    const gate = await this.#gate(batch)
+    const gate = await this.#gate.ask(batch, this.#parkedTo)
     if (!gate.held) throw leaseLost()
-    if (gate.paused) return this.#parts.clock.sleep(PAUSE_MS, this.#stopped.signal)
+    if (gate.paused) return this.#parts.clock.sleep(PAUSE_MS, this.#stopping.signal)
     this.#asked = this.#asked.slice(batch.length)
-    for (const entry of batch) this.#route(entry, gate)
-    this.#start()
+    for (const entry of batch) {
+      this.#route(entry, gate)
+      // Each at once where that is possible: what is made for it is then gone before the next.
+      this.#start()
+    }
     this.#tellPassed()
     // Handlers that come back at once must not keep the socket and the heartbeat from their turn.
     await nextTurn()
   }
 
-  #gate(batch: readonly LogEntry[]): Promise<StreamGate> {
-    const keys = new Set<string>()
-    const doubtful: LoggedEvent[] = []
-    for (const { event, key, mayStandIn } of batch) {
-      if (key !== null) keys.add(key)
-      if (mayStandIn || this.#mayBeParked(event)) doubtful.push(event)
-    }
-    return this.#parts.store.streamGate(this.#parts.lease, [...keys], doubtful)
-  }
-
-  #mayBeParked({ position }: LoggedEvent): boolean {
-    return this.#parkedTo > 0n && BigInt(position) <= this.#parkedTo
-  }
-
   #route(entry: LogEntry, gate: StreamGate): void {
-    const { event, key } = entry
+    const { event } = entry
     if (gate.settled.size > 0 && gate.settled.has(event.eventId)) return this.#window.end(entry)
+    const key = this.#keyOf(event)
+    entry.key = key
     const isOpen = key !== null && (gate.openKeys.has(key) || this.#parking.has(key))
     if (this.#leftToQueue === 0 && !isOpen) return this.#chains.add(entry)
     if (this.#leftToQueue > 0) this.#leftToQueue -= 1
@@ -187,23 +185,21 @@ export class LogRun<Place> {
   }
 
   #start(): void {
-    while (this.#mayStart()) {
-      if (!this.#parts.gate.tryEnter()) return this.#waitAtGate()
+    const { clock, concurrency, gate, isGood } = this.#parts
+    while (this.#running < concurrency && this.#chains.ready > 0 && !this.#isStopped) {
+      const nowMs = clock.monotonicMs()
+      if (!isGood(nowMs)) return
+      if (!gate.tryEnter()) return this.#waitAtGate()
       const entry = this.#chains.take()
-      if (entry !== undefined) this.#run(entry)
+      if (entry !== undefined) this.#run(entry, nowMs)
     }
-  }
-
-  #mayStart(): boolean {
-    const hasRoom = this.#running < this.#parts.concurrency && this.#chains.ready > 0
-    return hasRoom && !this.#stopped.signal.aborted && this.#parts.isGood()
   }
 
   #waitAtGate(): void {
     if (this.#isAtGate) return
     this.#isAtGate = true
     const { gate } = this.#parts
-    void gate.enter(this.#stopped.signal).then((entered) => {
+    void gate.enter(this.#stopping.signal).then((entered) => {
       this.#isAtGate = false
       if (!entered) return
       gate.leave()
@@ -212,9 +208,8 @@ export class LogRun<Place> {
     })
   }
 
-  #run(entry: LogEntry): void {
-    const { clock, lease, gate } = this.#parts
-    const startedMs = clock.monotonicMs()
+  #run(entry: LogEntry, startedMs: number): void {
+    const { lease, gate } = this.#parts
     const delivery = new FirstDelivery(entry.event, lease.maxAttempts)
     const outcome = this.#parts.dispatch(delivery)
     if (!(outcome instanceof Promise)) {
@@ -234,19 +229,22 @@ export class LogRun<Place> {
   #ended(entry: LogEntry, delivery: LogDelivery, outcome: DeliveryOutcome, startedMs: number): void {
     if (entry.aside) return
     const settlement = this.#parts.decide(delivery, outcome)
+    if (settlement.kind === 'done') return this.#succeeded(entry, delivery, settlement, startedMs)
     const durationMs = this.#parts.clock.monotonicMs() - startedMs
-    if (settlement.kind === 'done') {
-      this.#window.end(entry)
-      this.#chains.ended(entry)
-      return tellEnded(this.#parts, delivery, settlement, durationMs)
-    }
     const tell = (): void => tellEnded(this.#parts, delivery, settlement, durationMs)
     // Interrupted: whoever reads the log next hands it over again. If this one reads on, an event before it was not sent.
     const isInterrupted = settlement.kind === 'release' && settlement.delayMs === 0
-    if (isInterrupted && this.#stopped.signal.aborted) return tell()
+    if (isInterrupted && this.#isStopped) return tell()
     // Told once it is written: whoever hears of a dead letter looks for it.
     this.#untold.set(entry, tell)
     this.#setAside(entry, parkedAs(entry, settlement, durationMs))
+  }
+
+  #succeeded(entry: LogEntry, delivery: LogDelivery, settlement: Settlement, startedMs: number): void {
+    this.#window.end(entry)
+    this.#chains.ended(entry)
+    if (this.#parts.observer === ignoreWorkerEvents) return
+    tellEnded(this.#parts, delivery, settlement, this.#parts.clock.monotonicMs() - startedMs)
   }
 
   /** Later ones of its key go to the queue behind it. */
@@ -284,7 +282,7 @@ export class LogRun<Place> {
   }
 
   #fail(error: unknown): void {
-    if (!this.#stopped.signal.aborted) this.#parts.onFailed(error)
+    if (!this.#isStopped) this.#parts.onFailed(error)
   }
 
   #change(): Promise<void> {

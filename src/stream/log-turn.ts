@@ -1,5 +1,5 @@
-import { CommitpostError } from '../runtime/errors.ts'
 import { runPeriodically } from '../runtime/periodic.ts'
+import { RefusedError } from '../runtime/refused-error.ts'
 import type { LogGap, LogSession, MissedEvents, StreamLease } from '../store/stream-store.ts'
 import { followLog } from './follow-log.ts'
 import { leaseLost } from './lease-lost.ts'
@@ -64,7 +64,7 @@ export class LogTurn {
     const done = new AbortController()
     const beats = this.#keepLease(done.signal)
     try {
-      await this.#read(await store.openLog(lease))
+      await this.#read(store.openLog(lease))
     } catch (error) {
       this.end(error)
     }
@@ -195,14 +195,14 @@ export class LogTurn {
     merge: (earlier: Place, later: Place) => Place,
     onPassed: (places: readonly Place[]) => void,
   ): LogRun<Place> {
-    const { leaseMs, marginMs, clock, subscription, lease } = this.#parts
+    const { leaseMs, marginMs, subscription, lease } = this.#parts
     const run = new LogRun<Place>({
       ...this.#parts,
       // What this turn has set aside may come again from the table.
       parkedTo: this.#run?.parkedTo ?? BigInt(lease.parkedTo),
       subscription: subscription.name,
       orderBy: subscription.orderBy,
-      isGood: () => clock.monotonicMs() - this.#confirmedMs <= leaseMs - marginMs,
+      isGood: (atMs) => atMs - this.#confirmedMs <= leaseMs - marginMs,
       mergePlaces: merge,
       onPassed,
       onFailed: (error) => this.end(error),
@@ -287,9 +287,9 @@ class PassRecord {
   }
 }
 
-function grewTooLarge(): CommitpostError {
-  return new CommitpostError(
-    'STREAM_UNAVAILABLE',
+function grewTooLarge(): RefusedError {
+  return new RefusedError(
+    'stream-log-too-long',
     'While the table was served, the server kept more of the log than walBudgetBytes: it was given up, and begins anew.',
   )
 }

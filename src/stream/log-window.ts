@@ -1,10 +1,11 @@
 import type { LoggedEvent } from '../store/stream-store.ts'
+import { Fifo } from './fifo.ts'
 
 /** An event of the log in hand. */
 export interface LogEntry {
   readonly event: LoggedEvent
-  /** What order follows; null where there is none. */
-  readonly key: string | null
+  /** What order follows; null where there is none, and until it is read: a text for each that waits is dear. */
+  key: string | null
   /** Whether the event may stand in for another: asked as it comes, while its row is at hand. */
   readonly mayStandIn: boolean
   /** The next in hand of the same key, which waits for this one. */
@@ -26,8 +27,7 @@ interface Mark<Place> {
  */
 export class LogWindow<Place> {
   readonly #merge: (earlier: Place, later: Place) => Place
-  #entries: LogEntry[] = []
-  #head = 0
+  readonly #entries = new Fifo<LogEntry>()
   #passed = 0
   #marks: Mark<Place>[] = []
   #bytes = 0
@@ -39,16 +39,16 @@ export class LogWindow<Place> {
 
   /** How many are in hand. */
   get size(): number {
-    return this.#entries.length - this.#head
+    return this.#entries.size
   }
 
   get bytes(): number {
     return this.#bytes
   }
 
-  add(event: LoggedEvent, key: string | null): LogEntry {
+  add(event: LoggedEvent): LogEntry {
     const { mayStandIn } = event
-    const entry: LogEntry = { event, key, mayStandIn, next: null, done: false, aside: false }
+    const entry: LogEntry = { event, key: null, mayStandIn, next: null, done: false, aside: false }
     this.#entries.push(entry)
     this.#bytes += event.bytes
     return entry
@@ -72,21 +72,13 @@ export class LogWindow<Place> {
 
   /** The places that were passed since it was asked last, in order. */
   passed(): readonly Place[] {
-    while (this.#head < this.#entries.length && this.#entries[this.#head]?.done === true) {
-      this.#bytes -= this.#entries[this.#head]?.event.bytes ?? 0
-      this.#head += 1
+    for (let first = this.#entries.first; first?.done === true; first = this.#entries.first) {
+      this.#bytes -= first.event.bytes
       this.#passed += 1
+      this.#entries.take()
     }
-    this.#compact()
     let count = 0
     while (count < this.#marks.length && (this.#marks[count]?.after ?? 0) <= this.#passed) count += 1
     return count === 0 ? [] : this.#marks.splice(0, count).map(({ place }) => place)
-  }
-
-  /** What has ended is let go in portions: one by one would move all others each time. */
-  #compact(): void {
-    if (this.#head === 0 || this.#head * 2 < this.#entries.length) return
-    this.#entries = this.#entries.slice(this.#head)
-    this.#head = 0
   }
 }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { migrateUp, postgresStore } from '../../src/store/postgres/index.ts'
+import { postgresStore } from '../../src/store/postgres/index.ts'
 import type { StreamLease, StreamStore } from '../../src/store/stream-store.ts'
-import { createTestDatabase } from '../support/database.ts'
+import { createTestDatabaseWithTables } from '../support/database.ts'
 import { comes } from '../support/patience.ts'
 
 const definition = {
@@ -23,10 +23,9 @@ async function taken(streams: StreamStore, id: number, by: string, leaseMs: numb
 }
 
 test('one has the log at a time, and whoever lost it can write nothing more: not how far it is, not what failed', async () => {
-  await using database = await createTestDatabase()
-  await migrateUp(database.pool, { schema: database.schema })
+  await using database = await createTestDatabaseWithTables()
   const store = postgresStore({ pool: database.pool, schema: database.schema }).openWorker()
-  const streams = store.streams as StreamStore
+  const streams = (await store.openStreams()) as StreamStore
   const { id } = await store.register(definition)
   const first = await taken(streams, id, 'first', 60_000)
   expect(await streams.takeStream(id, 'second', 60_000)).toBe('held')
@@ -56,10 +55,9 @@ test('one has the log at a time, and whoever lost it can write nothing more: not
 })
 
 test('a reader that was taken for crashed is counted, one that gave the log back is not', async () => {
-  await using database = await createTestDatabase()
-  await migrateUp(database.pool, { schema: database.schema })
+  await using database = await createTestDatabaseWithTables()
   const store = postgresStore({ pool: database.pool, schema: database.schema }).openWorker()
-  const streams = store.streams as StreamStore
+  const streams = (await store.openStreams()) as StreamStore
   const { id } = await store.register(definition)
   await streams.releaseStream(await taken(streams, id, 'first', 60_000))
   expect((await taken(streams, id, 'second', 0)).crashes).toBe(0)

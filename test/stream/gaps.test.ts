@@ -60,6 +60,13 @@ describe.each(VERSIONS)('on PostgreSQL %i', (version) => {
       reason: 'server-changed',
       sql: (_: string, schema: string) => [`update ${schema}.outbox_stream set server = '1/1'`],
     },
+    {
+      what: 'copied with the files of a server that was promoted, and not synchronised',
+      reason: 'server-changed',
+      sql: (_: string, schema: string) => [
+        `update ${schema}.outbox_stream set server = split_part(server, '/', 1) || '/99'`,
+      ],
+    },
   ]
   test.each(damages)(
     'a slot that was $what is told of, and what it lost comes from the table',

@@ -4,7 +4,7 @@ import { createOutbox } from '../../src/outbox.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'
 import { bePatient, comes } from '../support/patience.ts'
 import { shopEvents } from '../worker/postgres-outbox.ts'
-import { numbersOf, type StreamServer, startStreamServer, streamScene } from './scene.ts'
+import { LEASE_MS, numbersOf, type StreamServer, startStreamServer, streamScene } from './scene.ts'
 
 bePatient()
 
@@ -55,7 +55,7 @@ describe('a stream subscription', () => {
     await scene.outbox.pause('mirror', { operator: 'kim' })
     await scene.place('a', 'b')
     const { rows } = await scene.pool.query(
-      `select event_id, clock_timestamp() + interval '1500 ms' as soon from ${scene.schema}.outbox_event limit 1`,
+      `select event_id, clock_timestamp() + interval '${LEASE_MS + 500} ms' as soon from ${scene.schema}.outbox_event limit 1`,
     )
     const why = await scene.outbox.proof.why(rows[0].event_id)
     expect(why.subscriptions[0]?.reason).toMatchObject({ kind: 'paused', by: 'kim' })
@@ -132,7 +132,7 @@ describe('a stream subscription', () => {
             ),
           }),
         ],
-        { leaseMs: 1_000, housekeepingMs: 50, observers: [({ kind }) => told.push(kind)] },
+        { leaseMs: LEASE_MS, housekeepingMs: 50, observers: [({ kind }) => told.push(kind)] },
       )
     const narrow = workerFor(['OrderPlaced'])
     await narrow.start()

@@ -9,7 +9,13 @@ import { LogWindow } from '../../src/stream/log-window.ts'
 import { type LogPlace, mergePlaces } from '../../src/stream/progress-recorder.ts'
 import { comes } from '../support/patience.ts'
 
-const OPEN_GATE: StreamGate = { held: true, paused: false, openKeys: new Set(), settled: new Set() }
+const OPEN_GATE: StreamGate = {
+  held: true,
+  paused: false,
+  hasOpen: false,
+  openKeys: new Set(),
+  settled: new Set(),
+}
 
 function logged(n: number, key: string): LoggedEvent {
   const event = {
@@ -200,11 +206,11 @@ test('no place is passed that comes after it was stopped: what came with it was 
 
 test('any number of commits that hold nothing for it, behind an event in hand, take no memory', () => {
   const window = new LogWindow<LogPlace>(mergePlaces)
-  const entry = window.add(logged(1, 'a'), 'a')
+  const entry = window.add(logged(1, 'a'))
   window.mark({ lsn: 1n, snapshot: null })
   window.mark({ lsn: 2n, snapshot: '5:5:' })
   for (let lsn = 3n; lsn <= 1_000n; lsn += 1n) window.mark({ lsn, snapshot: null })
-  window.add(logged(2, 'b'), 'b')
+  window.add(logged(2, 'b'))
   window.mark({ lsn: 1_001n, snapshot: null })
   window.end(entry)
   // With the snapshot that travelled between them.

@@ -4,10 +4,10 @@ import type { OutboxEvent, Transaction, WorkerEvent } from '../../src/index.ts'
 import { createOutbox, type Outbox } from '../../src/outbox.ts'
 import { type Clock, systemClock } from '../../src/runtime/clock.ts'
 import { migrateUp, postgresStore } from '../../src/store/postgres/index.ts'
-import { startEmbeddedPostgres } from '../../src/testing/index.ts'
 import { relay } from '../../src/worker/subscription.ts'
 import type { RelayOptions, SubscriptionOptions } from '../../src/worker/subscription-options.ts'
 import type { Worker } from '../../src/worker/worker.ts'
+import { startOwnPostgres } from '../support/own-postgres.ts'
 import { comes } from '../support/patience.ts'
 import { available } from '../support/servers.ts'
 import { sturdyPool } from '../support/sturdy-pool.ts'
@@ -29,10 +29,13 @@ export function startStreamServer(
   settings: Readonly<Record<string, string>> = {},
 ): Promise<StreamServer> {
   const all = { max_replication_slots: '40', max_wal_senders: '40', ...settings }
-  return version === 15 ? startSystemPostgres(15, all) : startEmbeddedPostgres({ settings: all })
+  return version === 15 ? startSystemPostgres(15, all) : startOwnPostgres({ settings: all })
 }
 
 type Options = Partial<SubscriptionOptions<typeof shopEvents, Transaction>>
+
+/** Long enough that a machine which does nothing for seconds costs no reader its lease. No test waits until one ends. */
+export const LEASE_MS = 5_000
 
 /** A worker with one stream subscription, and what it was seen to do. */
 export interface Watched extends AsyncDisposable {
@@ -128,7 +131,7 @@ function watched(
   const told: WorkerEvent[] = []
   const worker = outbox.worker([subscription], {
     observers: [(event) => told.push(event)],
-    leaseMs: 1_000,
+    leaseMs: LEASE_MS,
     housekeepingMs: 50,
   })
   const count = (kind: WorkerEvent['kind']): number => told.filter((event) => event.kind === kind).length

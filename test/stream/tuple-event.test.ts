@@ -75,11 +75,11 @@ function inserted({ eventId, stream, type, aggregateType, orderingKey, headers =
 function read(rows: readonly Row[]): readonly TupleEvent[] {
   const events: TupleEvent[] = []
   const decoder = new PgoutputDecoder({
-    insert: (event) => events.push(event),
+    insert: (event) => events.push(event) > 0,
     commit: () => undefined,
     message: () => undefined,
   })
-  for (const message of [described(), ...rows.map(inserted)]) decoder.decode(message, 0)
+  for (const message of [described(), ...rows.map(inserted)]) decoder.decode(message, 0, message.length)
   return events
 }
 
@@ -130,4 +130,37 @@ test('E4 every row of the log is read as itself, whatever those before it were a
     })
     expect(event?.event).toMatchObject({ payload: { total: 5 }, headers: JSON.parse(row.headers ?? '{}') })
   }
+})
+
+test.each([
+  { which: 'few', isKept: (n: number) => n % 10 === 7, isMoved: true },
+  { which: 'most', isKept: (n: number) => n % 10 !== 7, isMoved: false },
+])('where $which of the events in what came are kept, they are moved out of it: $isMoved', (expected) => {
+  const { isKept, isMoved } = expected
+  const ids = Array.from({ length: 100 }, (_, n) => `01890a5d-ac96-774b-bcce-${String(n).padStart(12, '0')}`)
+  const messages = ids.map((eventId) =>
+    inserted({ eventId, stream: 'shop', type: 'Placed', aggregateType: 'order' }),
+  )
+  const kept: TupleEvent[] = []
+  let told = 0
+  const decoder = new PgoutputDecoder({
+    insert: (event) => {
+      told += 1
+      if (isKept(told - 1)) kept.push(event)
+      return isKept(told - 1)
+    },
+    commit: () => undefined,
+    message: () => undefined,
+  })
+  decoder.decode(described(), 0, described().length)
+  const chunk = Buffer.concat(messages)
+  const length = chunk.length / messages.length
+  for (const n of messages.keys()) decoder.decode(chunk, n * length, (n + 1) * length)
+  decoder.ended(chunk)
+  const idsOf = (): readonly string[] => kept.map(({ event }) => event.eventId)
+  const wanted = ids.filter((_, n) => isKept(n))
+  expect(idsOf()).toEqual(wanted)
+  // Whatever is still in what came is the first event now.
+  chunk.fill(messages[0] as Buffer)
+  expect(idsOf()).toEqual(isMoved ? wanted : wanted.map(() => ids[0]))
 })

@@ -4,7 +4,7 @@ import { postgresStore, rolesSql } from '../../src/store/postgres/index.ts'
 import { bePatient, comes } from '../support/patience.ts'
 import { sturdyPool } from '../support/sturdy-pool.ts'
 import { shopEvents } from '../worker/postgres-outbox.ts'
-import { type StreamServer, startStreamServer, streamScene, VERSIONS } from './scene.ts'
+import { LEASE_MS, type StreamServer, startStreamServer, streamScene, VERSIONS } from './scene.ts'
 
 bePatient()
 
@@ -54,7 +54,7 @@ describe.each(VERSIONS)('on PostgreSQL %i', (version) => {
           },
         }),
       ],
-      { leaseMs: 1_000 },
+      { leaseMs: LEASE_MS },
     )
     await expect(worker.start()).rejects.toMatchObject({
       code: 'STREAM_UNAVAILABLE',
@@ -66,6 +66,39 @@ describe.each(VERSIONS)('on PostgreSQL %i', (version) => {
     await comes('all', () => seen.length === 3)
     await comes('the dead letter', async () => (await scene.outbox.deadLetters.count({})) === 1)
     await worker.stop()
+    await pool.end()
+  })
+
+  test('a worker that can ask nothing any more lets go of the log when it stops', async () => {
+    await using scene = await streamScene(server.url)
+    const role = `${scene.schema}_refused`
+    await scene.pool.query(`create role ${role} superuser login`)
+    const url = new URL(server.url)
+    url.username = role
+    const pool = sturdyPool({ connectionString: url.href })
+    const outbox = createOutbox({ store: postgresStore({ pool, schema: scene.schema }), events: shopEvents })
+    const seen: string[] = []
+    const on = { '*': ({ aggregateId }: { readonly aggregateId: string }) => void seen.push(aggregateId) }
+    const told: string[] = []
+    const worker = outbox.worker([outbox.subscription('mirror', { engine: 'stream', on })], {
+      observers: [({ kind }) => told.push(kind)],
+    })
+    const readers = async (): Promise<number> => {
+      const sql = 'select 1 from pg_stat_replication where usename = $1'
+      return (await scene.pool.query(sql, [role])).rows.length
+    }
+    await worker.start()
+    await comes('it reads the log', () => told.includes('streaming'))
+    await scene.place('a')
+    await comes('it has come', () => seen.length === 1)
+    expect(await readers()).toBe(1)
+    await scene.pool.query(`alter role ${role} nologin`)
+    await scene.pool.query(
+      `select pg_terminate_backend(pid, 60000) from pg_stat_activity where usename = $1 and backend_type <> 'walsender'`,
+      [role],
+    )
+    await worker.stop()
+    await comes('nobody reads the log', async () => (await readers()) === 0)
     await pool.end()
   })
 

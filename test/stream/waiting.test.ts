@@ -14,7 +14,7 @@ let server: StreamServer
 
 beforeAll(async () => {
   server = await startStreamServer(18)
-}, 120_000)
+})
 afterAll(async () => {
   await server[Symbol.asyncDispose]()
 })

@@ -1,9 +1,11 @@
 import { CommitpostError } from '../../runtime/errors.ts'
+import { KeptRows } from './kept-rows.ts'
 import { TupleEvent, type TupleReader, tupleReader } from './tuple-event.ts'
 
 /** Who is told what the server's plugin `pgoutput` (protocol version 1, binary) says. */
 export interface ChangeListener {
-  insert(event: TupleEvent): void
+  /** Returns whether the event is kept. */
+  insert(event: TupleEvent): boolean
   /** A transaction has ended; the log goes on at `end`. */
   commit(end: bigint): void
   /** Something written by pg_logical_emit_message, outside any transaction. */
@@ -17,23 +19,21 @@ const RELATION = 0x52
 
 const FLAG_TRANSACTIONAL = 1
 const COLUMN_FIXED_BYTES = 8
-const SLAB_BYTES = 256 * 1_024
 
-/** Reads the messages of one replication connection. What it is given is only good during the call. */
+/** Reads the messages of one replication connection. What it is given has to stay as it is: events are read from it later. */
 export class PgoutputDecoder {
   readonly #listener: ChangeListener
   readonly #readers = new Map<number, TupleReader>()
-  #slab = Buffer.alloc(0)
-  #slabUsed = 0
+  readonly #kept = new KeptRows()
 
   constructor(listener: ChangeListener) {
     this.#listener = listener
   }
 
-  /** One message, from `at` to the end of the bytes. */
-  decode(bytes: Buffer, at: number): void {
+  /** One message, from `at` to `end`. */
+  decode(bytes: Buffer, at: number, end: number): void {
     const kind = bytes[at]
-    if (kind === INSERT) this.#insert(bytes, at)
+    if (kind === INSERT) this.#insert(bytes, at, end)
     // After its flags and its own place stands the place after it.
     else if (kind === COMMIT) this.#listener.commit(bytes.readBigUInt64BE(at + 10))
     else if (kind === RELATION) this.#relation(bytes, at)
@@ -41,27 +41,20 @@ export class PgoutputDecoder {
     // Beginnings, types and origins say nothing of events, and nothing else is published.
   }
 
-  #insert(bytes: Buffer, at: number): void {
+  #insert(bytes: Buffer, at: number, end: number): void {
     const reader = this.#readers.get(bytes.readUInt32BE(at + 1))
     if (reader === undefined) {
       throw new CommitpostError('INTERNAL', 'The log brought a row of a table that it had not described.')
     }
     // After the relation comes an 'N', then the tuple.
-    const size = bytes.length - at - 6
-    const start = this.#keep(bytes, at + 6, size)
-    this.#listener.insert(new TupleEvent(reader, this.#slab, start, size))
+    const start = at + 6
+    const event = new TupleEvent(reader, bytes, start, end - start)
+    if (this.#listener.insert(event)) this.#kept.add(event)
   }
 
-  /** Copies a row to where it stays until nobody has an event of its slab in hand. */
-  #keep(bytes: Buffer, at: number, size: number): number {
-    if (this.#slabUsed + size > this.#slab.length) {
-      this.#slab = Buffer.allocUnsafeSlow(Math.max(SLAB_BYTES, size))
-      this.#slabUsed = 0
-    }
-    const start = this.#slabUsed
-    bytes.copy(this.#slab, start, at)
-    this.#slabUsed += size
-    return start
+  /** These bytes hold no more messages. Call it for all that messages were in, or came with. */
+  ended(bytes: Buffer): void {
+    this.#kept.ended(bytes)
   }
 
   #relation(bytes: Buffer, at: number): void {

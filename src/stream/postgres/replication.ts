@@ -1,14 +1,25 @@
 import type { Clock } from '../../runtime/clock.ts'
 import { CommitpostError } from '../../runtime/errors.ts'
 import type { LogListener, OpenLog } from '../../store/stream-store.ts'
+import { MessageCutter } from './message-cutter.ts'
 import { PgoutputDecoder } from './pgoutput.ts'
 
 /** The part of a `pg` connection that reading the log needs. */
 export interface ReplicationSocket {
-  readonly stream: { pause(): unknown; resume(): unknown; destroy(): unknown }
+  readonly stream: ReplicationStream
   query(text: string): void
   sendCopyFromChunk(chunk: Buffer): void
   once(event: 'replicationStart', listener: () => void): unknown
+}
+
+/** Its socket. */
+interface ReplicationStream {
+  pause(): unknown
+  resume(): unknown
+  destroy(): unknown
+  listeners(event: 'data'): unknown[]
+  removeAllListeners(event: 'data'): unknown
+  on(event: 'data', listener: (chunk: Buffer) => void): unknown
 }
 
 /** A `pg` client that was opened with `replication: 'database'`. */
@@ -76,6 +87,8 @@ export class CopyBoth implements OpenLog {
   readonly #text: string
   readonly #tellEveryMs: number
   readonly #over = new AbortController()
+  /** Asked for every message: a signal takes longer to answer. */
+  #isOver = false
   #confirmed: bigint
   #begin: () => void = () => {}
   #refuse: (error: unknown) => void = () => {}
@@ -117,15 +130,39 @@ export class CopyBoth implements OpenLog {
       this.#begin()
       void this.#keepTelling()
     })
+    this.#takeOver(connection.stream)
     connection.query(this.#text)
   }
 
-  /** One message of the server. Its bytes are used again afterwards. */
+  /** One message of the server, where the socket was not taken over. Its bytes are used again afterwards. */
   handleCopyData({ chunk }: { readonly chunk: Buffer }): void {
-    if (this.#over.signal.aborted) return
+    const own = Buffer.allocUnsafeSlow(chunk.length)
+    chunk.copy(own)
+    this.#copyData(own, 0, own.length)
+    this.#decoder.ended(own)
+  }
+
+  /** From here on `pg` gets only what is not of the log. It has just had the end of an answer: nothing is half read. */
+  #takeOver(stream: ReplicationStream): void {
+    const [parse, ...others] = stream.listeners('data')
+    if (typeof parse !== 'function' || others.length > 0) return
+    const cutter = new MessageCutter({
+      copyData: (bytes, start, end) => this.#copyData(bytes, start, end),
+      other: (message) => parse.call(stream, message),
+    })
+    stream.removeAllListeners('data')
+    stream.on('data', (chunk) => {
+      cutter.take(chunk)
+      this.#decoder.ended(chunk)
+    })
+  }
+
+  #copyData(bytes: Buffer, start: number, end: number): void {
+    if (this.#isOver) return
+    const kind = bytes[start]
     try {
-      if (chunk[0] === XLOG_DATA) this.#decoder.decode(chunk, DATA_HEADER_BYTES)
-      else if (chunk[0] === KEEPALIVE && chunk[REPLY_REQUESTED_AT] === 1) this.#tell()
+      if (kind === XLOG_DATA) this.#decoder.decode(bytes, start + DATA_HEADER_BYTES, end)
+      else if (kind === KEEPALIVE && bytes[start + REPLY_REQUESTED_AT] === 1) this.#tell()
     } catch (error) {
       this.#end(error)
       this.#client.connection.stream.destroy()
@@ -158,7 +195,7 @@ export class CopyBoth implements OpenLog {
   }
 
   confirm(lsn: bigint): void {
-    if (lsn <= this.#confirmed || this.#over.signal.aborted) return
+    if (lsn <= this.#confirmed || this.#isOver) return
     this.#confirmed = lsn
     this.#tell()
   }
@@ -171,20 +208,21 @@ export class CopyBoth implements OpenLog {
 
   /** A paused socket brings no question of the server's either: it is told without being asked. */
   async #keepTelling(): Promise<void> {
-    while (!this.#over.signal.aborted) {
+    while (!this.#isOver) {
       this.#tell()
       await this.#clock.sleep(this.#tellEveryMs, this.#over.signal)
     }
   }
 
   #tell(): void {
-    if (!this.#over.signal.aborted) {
+    if (!this.#isOver) {
       this.#client.connection.sendCopyFromChunk(statusOf(this.#confirmed, this.#clock.now()))
     }
   }
 
   #end(error: unknown): void {
-    if (this.#over.signal.aborted) return
+    if (this.#isOver) return
+    this.#isOver = true
     this.#over.abort()
     this.#refuse(error)
     this.#listener.ended(error)

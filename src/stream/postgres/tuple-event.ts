@@ -1,6 +1,6 @@
 import { defaultOrderingKey, type OutboxEvent } from '../../event/event.ts'
 import { parseHeaders } from '../../event/stored-headers.ts'
-import { CommitpostError } from '../../runtime/errors.ts'
+import { RefusedError } from '../../runtime/refused-error.ts'
 import { dateOfHalves } from '../../runtime/server-time.ts'
 import type { LoggedEvent } from '../../store/stream-store.ts'
 import { RepeatedText } from './repeated-text.ts'
@@ -56,10 +56,12 @@ export function tupleReader(columns: readonly string[]): TupleReader {
   const names: readonly string[] = COLUMNS
   const missing = names.filter((name) => !columns.includes(name))
   if (missing.length > 0) {
-    throw new CommitpostError(
-      'STREAM_UNAVAILABLE',
-      `The publication leaves out columns of outbox_event: ${missing.join(', ')}. ` +
+    const left = missing.join(', ')
+    throw new RefusedError(
+      'stream-columns-missing',
+      `The publication leaves out columns of outbox_event: ${left}. ` +
         'Publish the whole table: alter publication … set table …outbox_event.',
+      { data: { columns: left } },
     )
   }
   return {
@@ -83,54 +85,66 @@ const OVERHEAD_BYTES = 300
  * the garbage collector next to nothing, and as texts more than all else.
  */
 export class TupleEvent implements LoggedEvent {
-  readonly bytes: number
+  /** Of its row. */
+  readonly size: number
   readonly #reader: TupleReader
-  readonly #row: Buffer
-  readonly #at: number
+  #row: Buffer
+  #at: number
 
   /** The row begins at `at`; the bytes must stay as they are. */
   constructor(reader: TupleReader, row: Buffer, at: number, size: number) {
-    this.bytes = size + OVERHEAD_BYTES
+    this.size = size
     this.#reader = reader
     this.#row = row
     this.#at = at
   }
 
+  /** Its row is there from now on, and lets go of the bytes that it was in. */
+  moveTo(bytes: Buffer, at: number): void {
+    this.#row.copy(bytes, at, this.#at, this.#at + this.size)
+    this.#row = bytes
+    this.#at = at
+  }
+
+  get bytes(): number {
+    return this.size + OVERHEAD_BYTES
+  }
+
   get eventId(): string {
-    return uuid(this.#row, this.#start(EVENT_ID))
+    return uuid(this.#row, startOf(this.#reader, this.#row, this.#at, EVENT_ID))
   }
 
   get position(): string {
-    return String(integer(this.#row, this.#start(ID)))
+    return String(integer(this.#row, startOf(this.#reader, this.#row, this.#at, ID)))
   }
 
   get xid(): number {
-    return Number(integer(this.#row, this.#start(XID)))
+    return Number(integer(this.#row, startOf(this.#reader, this.#row, this.#at, XID)))
   }
 
   get stream(): string {
-    const reader = this.#located()
+    const reader = locate(this.#reader, this.#row, this.#at)
     return repeated(reader.streams, reader, this.#row, STREAM)
   }
 
   get type(): string {
-    const reader = this.#located()
+    const reader = locate(this.#reader, this.#row, this.#at)
     return repeated(reader.types, reader, this.#row, TYPE)
   }
 
   get createdAt(): Date {
-    return time(this.#row, this.#start(CREATED_AT))
+    return time(this.#row, startOf(this.#reader, this.#row, this.#at, CREATED_AT))
   }
 
   get mayStandIn(): boolean {
-    const { starts, lengths } = this.#located()
+    const { starts, lengths } = locate(this.#reader, this.#row, this.#at)
     if ((lengths[HEADERS] as number) <= LEAST_HEADERS_BYTES) return false
     const start = starts[HEADERS] as number
     return this.#row.subarray(start, start + (lengths[HEADERS] as number)).includes('"amendedFrom"')
   }
 
   get orderingKey(): string {
-    const reader = this.#located()
+    const reader = locate(this.#reader, this.#row, this.#at)
     const row = this.#row
     return (
       ownKeyOf(reader, row) ??
@@ -143,7 +157,7 @@ export class TupleEvent implements LoggedEvent {
 
   get event(): OutboxEvent {
     const row = this.#row
-    const reader = this.#located()
+    const reader = locate(this.#reader, this.#row, this.#at)
     const { starts, lengths } = reader
     const aggregateType = repeated(reader.aggregateTypes, reader, row, AGGREGATE_TYPE)
     const aggregateId = text(reader, row, AGGREGATE_ID)
@@ -152,7 +166,7 @@ export class TupleEvent implements LoggedEvent {
       position: String(integer(row, starts[ID] as number)),
       stream: repeated(reader.streams, reader, row, STREAM),
       type: repeated(reader.types, reader, row, TYPE),
-      schemaVersion: row.readInt32BE(starts[VERSION]),
+      schemaVersion: int32(row, starts[VERSION] as number),
       aggregateType,
       aggregateId,
       orderingKey: ownKeyOf(reader, row) ?? defaultOrderingKey(aggregateType, aggregateId),
@@ -165,14 +179,6 @@ export class TupleEvent implements LoggedEvent {
       createdAt: time(row, starts[CREATED_AT] as number),
     }
   }
-
-  #start(column: number): number {
-    return this.#located().starts[column] as number
-  }
-
-  #located(): TupleReader {
-    return locate(this.#reader, this.#row, this.#at)
-  }
 }
 
 /** The version byte of jsonb, and two braces. */
@@ -182,19 +188,23 @@ function ownKeyOf(reader: TupleReader, row: Buffer): string | null {
   return reader.lengths[KEY] === -1 ? null : text(reader, row, KEY)
 }
 
+function startOf(reader: TupleReader, bytes: Buffer, at: number, column: number): number {
+  return locate(reader, bytes, at).starts[column] as number
+}
+
 /** Notes where each of our columns is, unless that is what was noted last. */
 function locate(reader: TupleReader, bytes: Buffer, at: number): TupleReader {
   if (reader.located.row === bytes && reader.located.at === at) return reader
   reader.located.row = bytes
   reader.located.at = at
   const { wanted, starts, lengths } = reader
-  const count = bytes.readUInt16BE(at)
+  const count = ((bytes[at] as number) << 8) | (bytes[at + 1] as number)
   let offset = at + 2
   for (let column = 0; column < count; column += 1) {
     const kind = bytes[offset]
     offset += 1
     const isAbsent = kind === NULL || kind === UNCHANGED
-    const length = isAbsent ? -1 : bytes.readInt32BE(offset)
+    const length = isAbsent ? -1 : int32(bytes, offset)
     if (!isAbsent) offset += 4
     const ours = wanted[column] as number
     if (ours >= 0) {
@@ -204,6 +214,16 @@ function locate(reader: TupleReader, bytes: Buffer, at: number): TupleReader {
     if (!isAbsent) offset += length
   }
   return reader
+}
+
+/** What `readInt32BE` reads, without its checks: it is called twenty times for an event. */
+function int32(bytes: Buffer, at: number): number {
+  return (
+    ((bytes[at] as number) << 24) |
+    ((bytes[at + 1] as number) << 16) |
+    ((bytes[at + 2] as number) << 8) |
+    (bytes[at + 3] as number)
+  )
 }
 
 function text({ starts, lengths }: TupleReader, bytes: Buffer, column: number): string {
@@ -232,13 +252,13 @@ const UPPER_HALF = 2 ** 32
 const SAFE_UPPER = 2 ** 21
 
 function integer(bytes: Buffer, at: number): number | bigint {
-  const upper = bytes.readInt32BE(at)
+  const upper = int32(bytes, at)
   if (upper < 0 || upper >= SAFE_UPPER) return bytes.readBigInt64BE(at)
-  return upper * UPPER_HALF + bytes.readUInt32BE(at + 4)
+  return upper * UPPER_HALF + (int32(bytes, at + 4) >>> 0)
 }
 
 function time(bytes: Buffer, at: number): Date {
-  return dateOfHalves(bytes.readInt32BE(at), bytes.readUInt32BE(at + 4))
+  return dateOfHalves(int32(bytes, at), int32(bytes, at + 4) >>> 0)
 }
 
 const HEX_DIGITS = Buffer.from('0123456789abcdef')
