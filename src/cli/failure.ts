@@ -1,4 +1,4 @@
-import { CommitpostError, NotFoundError } from '../runtime/errors.ts'
+import { CommitpostError } from '../runtime/errors.ts'
 import { textProperty } from '../runtime/property.ts'
 import { redact } from '../runtime/redact.ts'
 import { INSUFFICIENT_PRIVILEGE, isSqlState } from '../runtime/sql-state.ts'
@@ -36,16 +36,8 @@ function explain(error: unknown, messages: Messages): Failure {
   if (error instanceof CommitpostError && error.code === 'STORE_REFUSED') {
     return explain(error.cause, messages)
   }
-  if (error instanceof NotFoundError) {
-    return { code: error.code, message: messages.errors.notFound(error), exitCode: 1 }
-  }
   if (error instanceof CommitpostError) {
-    const remark = messages.errors.remark(error.code)
-    return {
-      code: error.code,
-      message: remark === null ? error.message : `${remark}\n${error.message}`,
-      exitCode: 1,
-    }
+    return { code: error.code, message: messages.errors.library(error), exitCode: 1 }
   }
   const code = textProperty(error, 'code') ?? ''
   // The driver calls all its errors "error": what the server said is enough.

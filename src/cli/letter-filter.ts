@@ -3,8 +3,9 @@ import {
   type DeadLetterFilter,
   type DeadLetterReason,
 } from '../store/dead-letter-store.ts'
+import type { Invocation } from './command.ts'
 import { choice, flag, type OptionSpec, text, type ValuesOf } from './option-spec.ts'
-import { pointInTime } from './point-in-time.ts'
+import { pointInTime, refuseReversed } from './point-in-time.ts'
 
 /** The options that say which dead letters are meant. */
 export interface FilterOptions extends Readonly<Record<string, OptionSpec<unknown>>> {
@@ -57,8 +58,14 @@ export const filterOptions: FilterOptions = {
   all: flag({ en: 'Open and resolved ones', ko: '미해결과 해결됨 모두' }),
 }
 
-/** What the options mean for the library. */
-export function filterOf(values: ValuesOf<FilterOptions>): DeadLetterFilter {
+/** What the options mean for the library. @throws CliError of code USAGE where nothing can fit them. */
+export function filterOf(
+  values: ValuesOf<FilterOptions>,
+  commandName: string,
+  invocation: Pick<Invocation<unknown>, 'messages'>,
+): DeadLetterFilter {
+  const { since: from, until: to } = values
+  refuseReversed({ from, to, names: ['--since', '--until'] }, commandName, invocation)
   const given = {
     subscription: values.subscription,
     stream: values.stream,
@@ -69,8 +76,8 @@ export function filterOf(values: ValuesOf<FilterOptions>): DeadLetterFilter {
     fingerprint: values.fingerprint,
     aggregateType: values['aggregate-type'],
     aggregateId: values['aggregate-id'],
-    failedFrom: values.since,
-    failedTo: values.until,
+    failedFrom: from,
+    failedTo: to,
   }
   const narrowing = Object.entries(given).filter(([, value]) => value !== undefined)
   return { ...Object.fromEntries(narrowing), resolved: values.all ? null : values.resolved }

@@ -1,6 +1,7 @@
 import { access } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { CommitpostError } from '../runtime/errors.ts'
 import { property } from '../runtime/property.ts'
 import { describeError } from '../runtime/text.ts'
 import { CliError } from './cli-error.ts'
@@ -99,11 +100,16 @@ function failedConfig(shown: string, cause: unknown): CliError {
   }
   return new CliError(
     'CONFIG_INVALID',
-    (messages) => messages.errors.configFailed(shown, describeError(cause)),
+    (messages) => messages.errors.configFailed(shown, reasonOf(cause, messages)),
     {
       cause,
     },
   )
+}
+
+/** What the library says against the config is said in the language of whoever asked. */
+function reasonOf(cause: unknown, { errors }: Messages): string {
+  return cause instanceof CommitpostError ? errors.library(cause) : describeError(cause)
 }
 
 /** An object was made before anybody could tell it of the command line: a worker on the wrong database is worse than none. */

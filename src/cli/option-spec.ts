@@ -35,6 +35,24 @@ export function text(placeholder: string, summary: Localized): OptionSpec<string
   return { placeholder, summary, read: (given) => ({ ok: true, value: given }) }
 }
 
+// Function bodies of the migrations are quoted with this tag.
+const SQL_TAG = '$commitpost$'
+
+/** A name in the database: PostgreSQL would cut a longer one in silence. */
+export function databaseName(
+  placeholder: string,
+  mostBytes: number,
+  summary: Localized,
+): OptionSpec<string | undefined> {
+  const read: OptionSpec<string | undefined>['read'] = (given, name, messages) => {
+    if (given?.includes(SQL_TAG)) return { ok: false, problem: messages.usage.mustNotContain(name, SQL_TAG) }
+    return given !== undefined && Buffer.byteLength(given) > mostBytes
+      ? { ok: false, problem: messages.usage.mustBeShortName(name, mostBytes) }
+      : { ok: true, value: given }
+  }
+  return { placeholder, summary, read }
+}
+
 /** A text without which the command cannot run. */
 export function requiredText(placeholder: string, summary: Localized): OptionSpec<string> {
   const read: OptionSpec<string>['read'] = (given, name, messages) =>
@@ -76,10 +94,17 @@ export function wholeNumber(
   return { placeholder, summary, read }
 }
 
+const GREATEST_ROW_NUMBER = 2n ** 63n - 1n
+
+/** True for a text that can be the number of something in the database. */
+export function isRowNumber(given: string): boolean {
+  return /^[1-9]\d{0,18}$/.test(given) && BigInt(given) <= GREATEST_ROW_NUMBER
+}
+
 /** The number of something in the database, kept as text: it may be larger than a JavaScript number can be. */
 export function rowNumber(placeholder: string, summary: Localized): OptionSpec<string | undefined> {
   const read: OptionSpec<string | undefined>['read'] = (given, name, messages) =>
-    given === undefined || /^[1-9]\d{0,18}$/.test(given)
+    given === undefined || isRowNumber(given)
       ? { ok: true, value: given }
       : { ok: false, problem: messages.usage.mustBeRowNumber(name, given) }
   return { placeholder, summary, read }
@@ -105,19 +130,31 @@ export function withDefault<Value>(spec: OptionSpec<Value | undefined>, value: V
   }
 }
 
-/** A length of time such as 20s or 5m, in milliseconds. */
-export function duration(placeholder: string, summary: Localized): OptionSpec<number | undefined> {
+/** A length of time such as 20s or 5m, in whole milliseconds: at most the longest, where there is one. */
+export function duration(
+  placeholder: string,
+  summary: Localized,
+  longest?: string,
+): OptionSpec<number | undefined> {
   const read: OptionSpec<number | undefined>['read'] = (given, name, messages) => {
     if (given === undefined) return { ok: true, value: undefined }
-    try {
-      const value = parseDuration(given)
-      if (value > 0) return { ok: true, value }
-    } catch {
-      // Said below, in the user's language.
-    }
-    return { ok: false, problem: messages.usage.mustBeDuration(name, given) }
+    const value = wholeMs(given)
+    if (value === null || value === 0)
+      return { ok: false, problem: messages.usage.mustBeDuration(name, given) }
+    return longest !== undefined && value > parseDuration(longest)
+      ? { ok: false, problem: messages.usage.mustBeAtMost(name, longest, given) }
+      : { ok: true, value }
   }
   return { placeholder, summary, read }
+}
+
+/** Null for a text that is no length of time: what is wrong with it is said in the user's language. */
+function wholeMs(given: string): number | null {
+  try {
+    return Math.round(parseDuration(given))
+  } catch {
+    return null
+  }
 }
 
 /** A number of whole days: 1d. */

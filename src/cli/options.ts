@@ -1,9 +1,11 @@
 import type { Language } from '../runtime/language.ts'
 import { languageOf, parseLanguage } from './language.ts'
-import { flag, type OptionSpec, text } from './option-spec.ts'
+import { databaseName, flag, type OptionSpec, text } from './option-spec.ts'
 
 /** The schema Commitpost's tables live in unless told otherwise. */
 export const DEFAULT_SCHEMA = 'commitpost'
+/** The longest name that PostgreSQL keeps. */
+export const LONGEST_NAME_BYTES = 63
 
 const language: OptionSpec<Language | undefined> = {
   placeholder: 'en|ko',
@@ -35,7 +37,7 @@ export const globalOptions: GlobalOptions = {
     en: 'The database, as postgres://user@host:port/name. Default: DATABASE_URL',
     ko: '데이터베이스 주소입니다(postgres://user@host:port/name). 기본값: DATABASE_URL',
   }),
-  schema: text('NAME', {
+  schema: databaseName('NAME', LONGEST_NAME_BYTES, {
     en: `The schema of Commitpost's tables. Default: ${DEFAULT_SCHEMA}`,
     ko: `Commitpost 테이블의 스키마입니다. 기본값: ${DEFAULT_SCHEMA}`,
   }),

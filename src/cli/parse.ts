@@ -133,7 +133,7 @@ function optionProblem(
   }
   const value = option.value ?? ''
   // "--note --json" is a forgotten value; a value that begins with a dash is written "--note=-5".
-  const isForgotten = value === '' || (!option.inline && /^--?[a-z]/i.test(value))
+  const isForgotten = value.trim() === '' || (!option.inline && /^--?[a-z]/i.test(value))
   return isForgotten ? messages.usage.needsValue(`--${option.name}`, spec.placeholder) : null
 }
 

@@ -1,4 +1,4 @@
-import { type OptionSpec, required, rowNumber, text } from './option-spec.ts'
+import { isRowNumber, type OptionSpec, required, rowNumber, text } from './option-spec.ts'
 
 /** Which plan. */
 export const planOperand: OptionSpec<string> = required(
@@ -21,15 +21,18 @@ export function share(summary: OptionSpec<unknown>['summary']): OptionSpec<numbe
   return { placeholder: 'SHARE', summary, read }
 }
 
-/** Numbers of rows with commas between. */
+/** Numbers of rows with commas between, no more of them than that. */
 export function rowNumbers(
+  most: number,
   summary: OptionSpec<unknown>['summary'],
 ): OptionSpec<readonly string[] | undefined> {
   const read: OptionSpec<readonly string[] | undefined>['read'] = (given, name, messages) => {
     if (given === undefined) return { ok: true, value: undefined }
     const value = given.split(',').map((id) => id.trim())
-    if (value.every((id) => /^[1-9]\d{0,18}$/.test(id))) return { ok: true, value }
-    return { ok: false, problem: messages.redrive.mustBeRowNumbers(name, given) }
+    if (!value.every(isRowNumber))
+      return { ok: false, problem: messages.redrive.mustBeRowNumbers(name, given) }
+    if (value.length <= most) return { ok: true, value }
+    return { ok: false, problem: messages.redrive.mustBeFewer(name, most, value.length) }
   }
   return { placeholder: 'ID,ID', summary, read }
 }

@@ -3,30 +3,35 @@ import type { Language } from '../runtime/language.ts'
 import { suggest } from '../runtime/suggest.ts'
 import type { ExitCode } from './cli-error.ts'
 import type { Command, CommandProcess } from './command.ts'
+import type { CommandEntry } from './commands.ts'
 import { describeFailure, stackOf } from './failure.ts'
 import { commandHelp, groupHelp } from './help.ts'
+import { findCommand, loadCommands, optionNames } from './load-commands.ts'
 import { messagesIn } from './messages/dictionaries.ts'
 import type { Messages } from './messages/messages.ts'
-import { chooseLanguage, globalOptions, resolveGlobals } from './options.ts'
-import { hasOption, readValues, splitWords, usageError, valueOf, type Words } from './parse.ts'
+import { chooseLanguage, resolveGlobals } from './options.ts'
+import { hasOption, readValues, usageError, valueOf, type Words } from './parse.ts'
 import type { Services } from './services.ts'
 import type { Terminal } from './terminal.ts'
 
 /** What a run of the program is made of. */
 export interface ProgramParts {
-  readonly commands: readonly Command[]
+  readonly commands: readonly CommandEntry[]
   readonly services: Services
   readonly terminal: Terminal
   readonly process: CommandProcess
 }
 
+/** The same with the commands that this run needs. */
+type LoadedParts = Omit<ProgramParts, 'commands'> & { readonly commands: readonly Command[] }
+
 /** Finds the command, reads its options, runs it. Failures are printed, never thrown. */
 export async function runProgram(args: readonly string[], parts: ProgramParts): Promise<ExitCode> {
-  const words = splitWords(args, parts.commands)
+  const { words, commands } = await loadCommands(args, parts.commands)
   const language = chooseLanguage(valueOf(words, 'lang'), parts.process.env)
-  const messages = messagesIn(language)
+  const messages = await messagesIn(language)
   try {
-    return await runWords(words, language, messages, parts)
+    return await runWords(words, language, messages, { ...parts, commands })
   } catch (error) {
     const failure = describeFailure(error, messages)
     const { code, message } = failure
@@ -41,7 +46,7 @@ async function runWords(
   words: Words,
   language: Language,
   messages: Messages,
-  parts: ProgramParts,
+  parts: LoadedParts,
 ): Promise<ExitCode> {
   const { terminal, services, process } = parts
   const found = findCommand(words, parts.commands)
@@ -69,23 +74,18 @@ async function runWords(
   })
 }
 
-function findCommand({ positionals }: Words, commands: readonly Command[]): Command | null {
-  const path = positionals.join(' ')
-  return commands.find(({ name }) => path === name || path.startsWith(`${name} `)) ?? null
-}
-
 /** The first word, where it is the beginning of several commands: `dlq`. Empty for the whole program. */
-function groupOf({ positionals }: Words, { commands }: ProgramParts): string {
+function groupOf({ positionals }: Words, { commands }: LoadedParts): string {
   const first = positionals[0]
   return first !== undefined && commands.some(({ name }) => name.startsWith(`${first} `)) ? first : ''
 }
 
-function inGroup(words: Words, parts: ProgramParts): readonly Command[] {
+function inGroup(words: Words, parts: LoadedParts): readonly Command[] {
   const group = groupOf(words, parts)
   return group === '' ? parts.commands : parts.commands.filter(({ name }) => name.startsWith(`${group} `))
 }
 
-function unknownCommand(words: Words, parts: ProgramParts, messages: Messages): Error {
+function unknownCommand(words: Words, parts: LoadedParts, messages: Messages): Error {
   const group = groupOf(words, parts)
   const given = words.positionals.slice(0, group === '' ? 1 : 2).join(' ')
   const candidates = inGroup(words, parts).map(({ name }) => name)
@@ -96,11 +96,8 @@ function unknownCommand(words: Words, parts: ProgramParts, messages: Messages): 
   return usageError([...strange, messages.usage.unknownCommand(given, near)], group)
 }
 
-function unknownOptions(words: Words, { commands }: ProgramParts, messages: Messages): readonly string[] {
-  const known = new Set([
-    ...Object.keys(globalOptions),
-    ...commands.flatMap(({ options }) => Object.keys(options)),
-  ])
+function unknownOptions(words: Words, { commands }: LoadedParts, messages: Messages): readonly string[] {
+  const known = optionNames(commands)
   return words.options
     .filter(({ name }) => !known.has(name))
     .map(({ name, typed }) => {

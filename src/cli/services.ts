@@ -97,8 +97,10 @@ export interface Services {
    * @throws CliError that names host and port, never the password, when the database cannot be reached.
    */
   openDatabase(target: DatabaseTarget): Promise<Database>
+  /** The newest version of the schema that this program knows. */
+  latestVersion(): Promise<number>
   migrationSql(options: { readonly schema: string; readonly from: number }): Promise<string>
-  partitionSql(options: { readonly schema: string; readonly everyDays: number }): string
+  partitionSql(options: { readonly schema: string; readonly everyDays: number }): Promise<string>
   rolesSql(options: { readonly schema: string; readonly prefix: string }): Promise<string>
   /** Makes a database ready for the demo: the one that is named, or an embedded one of its own. */
   openDemoDatabase(target: DemoTarget): Promise<DemoDatabase>

@@ -1,13 +1,14 @@
 import type { Catalogue } from '../event/catalogue.ts'
 import type { Outbox } from '../outbox.ts'
-import type { Subscription } from '../worker/subscription.ts'
+import type { Relay, Subscription } from '../worker/subscription.ts'
 import type { WorkerOptions } from '../worker/worker-options.ts'
 
 /** What `commitpost worker` and `commitpost monitor` run: the default export of their config file. */
 export interface WorkerConfig<C extends Catalogue = Catalogue, Tx = never> {
   /** What `createOutbox` made. */
   readonly outbox: Pick<Outbox<C, Tx>, 'worker' | 'monitor' | 'retention'>
-  readonly subscriptions: readonly Subscription<C, Tx>[]
+  /** Subscriptions and relays, as for `outbox.worker`. */
+  readonly subscriptions: readonly (Subscription<C, Tx> | Relay)[]
   /** As for `outbox.worker`. Signals are the program's business, so `handleSignals` has no effect. */
   readonly options?: WorkerOptions
   /** Called once the worker has stopped: to end pools and other clients of the handlers. */

@@ -5,6 +5,7 @@ import { type DemoResult, type Findings, judge } from '../../src/cli/demo/result
 import { sellSteadily } from '../../src/cli/demo/sell-steadily.ts'
 import { webhookOf } from '../../src/cli/demo/shop.ts'
 import { ManualClock } from '../../src/runtime/manual-clock.ts'
+import { comes } from '../support/patience.ts'
 import { isRunning } from '../support/program.ts'
 import { runCli, startCli } from './support.ts'
 
@@ -20,7 +21,7 @@ function jsonLines(stdout: string): readonly Line[] {
     .map((line) => JSON.parse(line) as Line)
 }
 
-test('the demo on a server of its own accounts for every event', { timeout: 90_000 }, async () => {
+test('the demo on a server of its own accounts for every event', async () => {
   const { code, stdout, stderr } = await runCli(['demo', '--for', '3s', '--rate', '100/s', '--json'])
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
   const lines = jsonLines(stdout)
@@ -31,7 +32,7 @@ test('the demo on a server of its own accounts for every event', { timeout: 90_0
     rate: 100,
     forMs: 3_000,
   })
-  expect(lines.filter(({ kind }) => kind === 'progress').length).toBeGreaterThanOrEqual(2)
+  expect(lines.filter(({ kind }) => kind === 'progress')).not.toEqual([])
   const result = lines.at(-1)
   const published = result?.events ?? 0
   expect(published).toBeGreaterThan(50)
@@ -52,7 +53,7 @@ test('the demo on a server of its own accounts for every event', { timeout: 90_0
   await expect(gone.connect()).rejects.toThrow('ECONNREFUSED')
 })
 
-test('Ctrl-C ends it the same way, in Korean as well', { timeout: 90_000 }, async () => {
+test('Ctrl-C ends it the same way, in Korean as well', async () => {
   const url = inject('databaseUrl')
   const demo = startCli(['demo', '--database', url, '--lang', 'ko'])
   const where = await demo.line('스키마 commitpost_demo_')
@@ -77,7 +78,7 @@ test('Ctrl-C ends it the same way, in Korean as well', { timeout: 90_000 }, asyn
   }
 })
 
-test('a second Ctrl-C ends it at once, and its server with it', { timeout: 90_000 }, async () => {
+test('a second Ctrl-C ends it at once, and its server with it', async () => {
   const demo = startCli(['demo', '--json'])
   await demo.line('"started"')
   const started = jsonLines(await demo.line('"started"'))[0]
@@ -93,12 +94,10 @@ test('a second Ctrl-C ends it at once, and its server with it', { timeout: 90_00
   demo.signal('SIGINT')
   expect(await demo.ended).toMatchObject({ code: 130 })
   await cut
-  await expect.poll(() => isRunning((rows[0] as { pid: number }).pid), { timeout: 10_000 }).toBe(false)
+  await comes('its server is gone', () => !isRunning((rows[0] as { pid: number }).pid))
 })
 
-test('an event that the shop did not sell breaks the equation, and the demo ends with 1', {
-  timeout: 90_000,
-}, async () => {
+test('an event that the shop did not sell breaks the equation, and the demo ends with 1', async () => {
   const demo = startCli(['demo', '--json'])
   const started = jsonLines(await demo.line('"started"'))[0]
   const client = new pg.Client({ connectionString: started?.url })

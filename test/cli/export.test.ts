@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { migrateUp } from '../../src/store/postgres/migrate.ts'
 import { linesOf } from '../retain/support.ts'
-import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { createTestDatabaseWithTables, type TestDatabase } from '../support/database.ts'
+import { PATIENCE_MS } from '../support/patience-ms.ts'
 import { compiledDirectory } from '../support/program.ts'
 import { at, runCli } from './support.ts'
 
@@ -13,9 +13,8 @@ let database: TestDatabase
 let directory: string
 
 beforeAll(async () => {
-  database = await createTestDatabase()
+  database = await createTestDatabaseWithTables()
   directory = await mkdtemp(join(tmpdir(), 'commitpost-cli-export-'))
-  await migrateUp(database.pool, { schema: database.schema })
 })
 afterAll(async () => {
   await rm(directory, { recursive: true, force: true })
@@ -26,7 +25,7 @@ function cli(...args: readonly string[]): ReturnType<typeof runCli> {
   return runCli([...args, ...at(database)], { cwd: directory })
 }
 
-const OUT = ['--stream', 'shop.payment', '--directory', '.'] as const
+const OUT = ['--stream', 'shop.payment', '--directory', '.', '--wait', `${PATIENCE_MS}ms`] as const
 const ALL = '--reveal'
 const KIM = ['--operator', 'kim'] as const
 const CARD = '4111-1111-1111-1111'

@@ -3,6 +3,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, inject, test } from 'vitest'
+import { migrateUp } from '../../src/store/postgres/migrate.ts'
 import { createRolesDatabase } from '../store/postgres/role-fixtures.ts'
 import { createTestDatabase } from '../support/database.ts'
 import { compiledDirectory } from '../support/program.ts'
@@ -73,6 +74,25 @@ test('without the tables the remedy is named', async () => {
     expect(stderr).toContain('Error (SCHEMA_MISSING)')
     expect(stderr).toContain('commitpost migrate up')
   }
+})
+
+test('that the tables are missing, or newer than the program, is said wholly in Korean', async () => {
+  await using database = await createTestDatabase()
+  const inKorean = async (): Promise<string> =>
+    (await runCli(['status', '--lang', 'ko', ...at(database)])).stderr
+  expect(await inKorean()).toBe(
+    `오류 (SCHEMA_MISSING): "${database.schema}" 스키마에 Commitpost 테이블이 없습니다. ` +
+      `"commitpost migrate up --schema ${database.schema}" 또는 migrateUp(pool, { schema: '${database.schema}' })으로 만들거나, ` +
+      '테이블이 있는 스키마를 지정하십시오.\n',
+  )
+  await migrateUp(database.pool, { schema: database.schema })
+  await database.pool.query(
+    `insert into outbox_migration (version, name, checksum) values (999, 'later', '')`,
+  )
+  const newer = await inKorean()
+  expect(newer).toContain('스키마는 버전 999인데')
+  expect(newer).toContain('commitpost 패키지를 업그레이드하십시오')
+  expect(newer).not.toContain('Upgrade')
 })
 
 test.each([

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { createTestDatabaseWithTables, type TestDatabase } from '../support/database.ts'
 import { compiledDirectory } from '../support/program.ts'
 import { at, hostilePayload, makeDeadLetter, runCli } from './support.ts'
 
@@ -12,7 +12,7 @@ let directory: string
 let id: string
 
 beforeEach(async () => {
-  database = await createTestDatabase()
+  database = await createTestDatabaseWithTables()
   directory = await mkdtemp(join(tmpdir(), 'commitpost-letters-'))
   id = await makeDeadLetter(database)
 })
@@ -102,10 +102,10 @@ describe('dlq blocked', () => {
       insert into ${schema}.outbox_event (stream, event_type, aggregate_type, aggregate_id, payload)
         values ('shop.order', 'OrderPlaced', 'order', '9', '{}'), ('shop.order', 'OrderPlaced', 'order', '9', '{}')`)
     await pool.query(`
-      update ${schema}.outbox_delivery set status = 'PROCESSING', locked_by = 'w', locked_until = now(), lease_token = 1
+      update ${schema}.outbox_delivery set status = 'PROCESSING', fresh = false, locked_by = 'w', locked_until = now(), lease_token = 1
        where id = (select min(id) from ${schema}.outbox_delivery where ordering_key = 'order:9')`)
     await pool.query(`
-      with dead as (update ${schema}.outbox_delivery set status = 'DEAD', held = true, locked_by = null,
+      with dead as (update ${schema}.outbox_delivery set status = 'DEAD', fresh = false, held = true, locked_by = null,
         locked_until = null, lease_token = null, last_error_code = 'X' where status = 'PROCESSING' returning *)
       insert into ${schema}.outbox_dead_letter (subscription, subscription_id, lane, position, event_id, stream, event_type,
         schema_version, aggregate_type, aggregate_id, ordering_key, payload, headers, occurred_at, error_code,

@@ -1,13 +1,14 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../support/database.ts'
-import { parseExposition } from '../support/exposition.ts'
+import { createTestDatabaseWithTables, type TestDatabase } from '../support/database.ts'
+import { type Exposition, parseExposition } from '../support/exposition.ts'
+import { comes } from '../support/patience.ts'
 import { at, makeDeadLetter, type RunningCli, runCli, startCli } from './support.ts'
 
 let database: TestDatabase
 let running: RunningCli | null = null
 
 beforeEach(async () => {
-  database = await createTestDatabase()
+  database = await createTestDatabaseWithTables()
   await makeDeadLetter(database)
 })
 afterEach(async () => {
@@ -23,14 +24,22 @@ async function serve(...args: readonly string[]): Promise<{ readonly url: string
   return { url: /http:\S+\/metrics/.exec(line)?.[0] ?? '', line }
 }
 
+/** Until there are gauges in it: a scrape does not wait long for a busy server. */
+async function scrape(url: string): Promise<Exposition & { readonly answer: Response }> {
+  for (;;) {
+    const answer = await fetch(url)
+    const read = parseExposition(await answer.text())
+    if (read.samples.get('everbit_outbox_collection_success') !== 0) return { ...read, answer }
+  }
+}
+
 test('metrics serves the gauges on this machine only, until SIGTERM', async () => {
   const { url, line } = await serve('--prefix', 'everbit_outbox')
   expect(line).toBe(`Metrics are served at ${url}. Ctrl-C ends it.`)
   expect(new URL(url).hostname).toBe('127.0.0.1')
-  const answer = await fetch(url)
+  const { answer, samples } = await scrape(url)
   expect(answer.status).toBe(200)
   expect(answer.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8')
-  const { samples } = parseExposition(await answer.text())
   const [[stream] = ['']] = [...samples].filter(([key]) => key.startsWith('everbit_outbox_dead{'))
   expect(stream).toContain('stream=')
   expect(samples.get(stream)).toBe(1)
@@ -58,6 +67,27 @@ test('metrics --once prints them, and --json the figures', async () => {
     subscriptions: [{ subscription: 'mailer', state: 'active', paused: false, workers: 0 }],
     capped: false,
   })
+})
+
+test('metrics --once waits for a database that is busy for longer than a scrape may', async () => {
+  const locker = await database.pool.connect()
+  await locker.query('begin; lock table outbox_dead_letter in access exclusive mode')
+  let isOver = false
+  const printing = runCli(['metrics', '--once', ...at(database)]).finally(() => {
+    isOver = true
+  })
+  await comes('it has waited for longer than that, or has given up', async () => {
+    const { rows } = await database.pool.query(
+      `select 1 from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock'
+          and clock_timestamp() > query_start + interval '3 seconds'`,
+    )
+    return rows.length > 0 || isOver
+  })
+  await locker.query('rollback')
+  locker.release()
+  const { stdout } = await printing
+  expect(parseExposition(stdout).samples.get('commitpost_collection_success')).toBe(1)
 })
 
 test('metrics speaks Korean', async () => {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { migrateUp } from '../../src/store/postgres/migrate.ts'
-import { Receiver } from '../alert/receiver.ts'
+import { deafUrl, Receiver } from '../alert/receiver.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { compiledDirectory } from '../support/program.ts'
 import { at, type CliResult, makeDeadLetter, runCli, startCli } from './support.ts'
@@ -100,14 +100,26 @@ describe('monitor --once', () => {
     expect(slack.requests).toHaveLength(1)
   })
 
-  test('says what could not be told, without the address', async () => {
+  test('says what could not be told and why, without the address', async () => {
     await makeDeadLetter(database)
-    const alerts = `{ sinks: [slackSink({ url: 'http://127.0.0.1:1/SECRET' })], attempts: 1 }`
+    const url = `${new URL(await deafUrl()).origin}/SECRET`
+    const alerts = `{ sinks: [slackSink({ url: '${url}' })], attempts: 1 }`
     await writeFile(join(directory, 'mine.mjs'), configFor(alerts))
     const { code, stdout, stderr } = await once('--config', 'mine.mjs')
     expect(code).toBe(1)
-    expect(stderr).toContain('Alerts sent: 0. Alerts that could not be sent: 1.')
-    expect(stdout + stderr).not.toContain('SECRET')
+    expect(stderr).toMatch(
+      /^Alerts sent: 0\. Alerts that could not be sent: 1\.\nSlack did not take it: .*ECONNREFUSED/i,
+    )
+    const korean = await once('--config', 'mine.mjs', '--lang', 'ko')
+    expect(korean.stderr).toMatch(
+      /^보낸 알림: 0건\. 보내지 못한 알림: 1건\.\nSlack에 보내지 못했습니다: .*ECONNREFUSED/i,
+    )
+    const json = await once('--config', 'mine.mjs', '--json')
+    expect(JSON.parse(json.stdout)).toMatchObject({
+      untold: [expect.stringMatching(/^deadLetter:/)],
+      failures: [{ sink: 'slack', error: expect.stringContaining('ECONNREFUSED') }],
+    })
+    expect(stdout + stderr + korean.stderr + json.stdout).not.toContain('SECRET')
   })
 })
 

@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { createTestDatabaseWithTables, type TestDatabase } from '../support/database.ts'
 import { at, hostilePayload, makeDeadLetter, runCli } from './support.ts'
 
 let database: TestDatabase
 let id: string
 
 beforeEach(async () => {
-  database = await createTestDatabase()
+  database = await createTestDatabaseWithTables()
   id = await makeDeadLetter(database)
 })
 
@@ -141,17 +141,17 @@ test('dlq resolve settles by hand and records who and how', async () => {
 })
 
 test.each([
-  { args: ['dlq', 'retry', 'ID'], missing: '--operator' },
-  { args: ['dlq', 'retry', 'ID', '--operator', '  '], missing: '--operator' },
-  { args: ['dlq', 'resolve', 'ID', '--operator', 'kim'], missing: '--note' },
-  { args: ['dlq', 'resolve', 'ID', '--note', 'x'], missing: '--operator' },
-  { args: ['pause', 'mailer'], missing: '--operator' },
-  { args: ['resume', 'mailer'], missing: '--operator' },
-  { args: ['retire', 'mailer'], missing: '--operator' },
-])('$args without $missing is refused, and nothing changes', async ({ args, missing }) => {
+  { args: ['dlq', 'retry', 'ID'], says: '--operator is missing' },
+  { args: ['dlq', 'retry', 'ID', '--operator', '  '], says: '--operator needs a value' },
+  { args: ['dlq', 'resolve', 'ID', '--operator', 'kim'], says: '--note is missing' },
+  { args: ['dlq', 'resolve', 'ID', '--note', 'x'], says: '--operator is missing' },
+  { args: ['pause', 'mailer'], says: '--operator is missing' },
+  { args: ['resume', 'mailer'], says: '--operator is missing' },
+  { args: ['retire', 'mailer'], says: '--operator is missing' },
+])('$args is refused, and nothing changes: $says', async ({ args, says }) => {
   const { code, stdout, stderr } = await cli(...args.map((arg) => (arg === 'ID' ? id : arg)))
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-  expect(stderr).toContain(`${missing} is missing`)
+  expect(stderr).toContain(says)
   expect(await deliveryStates()).toEqual(['DEAD'])
   expect(await operatorLog()).toEqual([])
 })

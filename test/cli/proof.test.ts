@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { createTestDatabaseWithTables, type TestDatabase } from '../support/database.ts'
 import { at, type CliResult, makeDeadLetter, runCli } from './support.ts'
 
 let database: TestDatabase
@@ -10,7 +10,7 @@ let eventId: string
 
 /** One event of a subscription "mailer" that failed for good. */
 beforeEach(async () => {
-  database = await createTestDatabase()
+  database = await createTestDatabaseWithTables()
   await makeDeadLetter(database)
   eventId = (await rows<{ event_id: string }>('select event_id from outbox_event'))[0]?.event_id ?? ''
 })
@@ -57,6 +57,18 @@ describe('verify', () => {
     expect((await cli('verify', '--limit', '0')).stdout).toContain(
       '… and 1 more: name more of them with --limit',
     )
+  })
+
+  test('shows a subscription whose row was deleted by force, and says what that means', async () => {
+    await sabotage('delete from outbox_subscription')
+    const { code, stdout } = await cli('verify')
+    expect(code).toBe(3)
+    expect(stdout).toMatch(/^#1 \(deleted\) +1 +0 +0 +0 +1 +0 +✗$/m)
+    expect(stdout).toContain('\nSubscription #1 was deleted by force.')
+    expect(stdout).toContain(`#1: deliveries in a state that they cannot have come to: 1\n  ${eventId}\n`)
+    const korean = await cli('verify', '--lang', 'ko')
+    expect(korean.stdout).toMatch(/^#1 \(삭제됨\) +1 +0 +0 +0 +1 +0 +✗$/m)
+    expect(korean.stdout).toContain('구독 #1의 행이 강제로 삭제되었습니다.')
   })
 
   test('looks at a window', async () => {
@@ -109,6 +121,27 @@ describe('why', () => {
     expect(code).toBe(0)
     expect(stdout).toContain('이 스트림과 유형의 이벤트를 받는 구독이 없습니다.')
     expect(stdout).toContain('mailer  이 구독의 대상이 아닙니다.')
+  })
+
+  test('of an event that was archived says where it is, and who had got it', async () => {
+    await sabotage(`
+      insert into outbox_archive (schema_name, table_name) values ('audit', 'events');
+      insert into outbox_archived (event_id, position, archive_id, subscription_ids, created_at)
+        select e.event_id, e.id, 1, array(select id from outbox_subscription), e.created_at from outbox_event e;
+      delete from outbox_dead_letter; delete from outbox_event`)
+    const { code, stdout } = await cli('why', eventId)
+    expect(code).toBe(0)
+    expect(stdout).toMatch(
+      new RegExp(
+        `^Event ${eventId}, published at .+, was archived after it had been delivered to mailer\\. It is in audit\\.events\\.\n$`,
+      ),
+    )
+    await sabotage(`update outbox_archived set archive_id = null, subscription_ids = '{}'`)
+    const purged = await cli('why', eventId, '--lang', 'ko')
+    expect(purged.code).toBe(0)
+    expect(purged.stdout).toMatch(
+      /받는 구독이 없어 보관되었습니다\. 그 뒤 보관 테이블에서 삭제되었습니다\.\n$/,
+    )
   })
 
   test('of an unknown id ends with 1 and says what that can mean', async () => {

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { createOutbox, defineEvents, type Outbox, type Transaction, unchecked } from '../../src/index.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'
-import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { createTestDatabaseWithTables, type TestDatabase } from '../support/database.ts'
 import { at, makeDeadLetter, runCli, startCli } from './support.ts'
 
 const events = defineEvents({
@@ -13,7 +13,7 @@ let letterId: string
 let outbox: Outbox<typeof events, Transaction>
 
 beforeEach(async () => {
-  database = await createTestDatabase()
+  database = await createTestDatabaseWithTables()
   letterId = await makeDeadLetter(database)
   outbox = createOutbox({
     store: postgresStore({ pool: database.pool, schema: database.schema }),

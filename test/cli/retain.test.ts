@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { createOutbox, defineEvents, unchecked } from '../../src/index.ts'
-import { migrateUp, postgresStore } from '../../src/store/postgres/index.ts'
-import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { postgresStore } from '../../src/store/postgres/index.ts'
+import { createTestDatabaseWithTables, type TestDatabase } from '../support/database.ts'
 import { compiledDirectory, eventually } from '../support/program.ts'
-import { at, runCli } from './support.ts'
+import { at, runCli, startCli } from './support.ts'
 
 let database: TestDatabase
 let directory: string
@@ -36,11 +36,10 @@ const config = (): string => `
 
 /** Two events that are done. */
 beforeEach(async () => {
-  database = await createTestDatabase()
+  database = await createTestDatabaseWithTables()
   directory = await mkdtemp(join(tmpdir(), 'commitpost-retain-'))
   await writeFile(join(directory, 'commitpost.config.mjs'), config())
   const { pool, schema } = database
-  await migrateUp(pool, { schema })
   const events = defineEvents({
     OrderPlaced: { stream: 'shop.order', aggregate: 'order', schema: unchecked<object>() },
   })
@@ -87,6 +86,57 @@ test('retain run counts what would go, lets it go for somebody, and retain statu
   const status = await cli('retain', 'status', '--policy', 'now', '--json')
   expect(JSON.parse(status.stdout)).toMatchObject({ runs: [{ policy: 'now', deleted: 2 }] })
   expect((await cli('retain', 'status', '--lang', 'ko')).stdout).toMatch(/now +shop\.order +완료 +2 +0/)
+})
+
+test('retain run that finds nothing says so, and that nobody was recorded', async () => {
+  const first = await cli('retain', 'run', '--operator', 'kim')
+  expect(first).toMatchObject({ code: 0, stderr: 'Recorded for kim.\n' })
+  const second = await cli('retain', 'run', '--operator', 'kim')
+  expect(second).toMatchObject({
+    code: 0,
+    stderr: 'There was nothing to let go, so nothing was recorded.\n',
+  })
+  const { rows } = await database.pool.query(
+    `select affected from outbox_operator_log where action = 'retain'`,
+  )
+  expect(rows).toEqual([{ affected: 2 }])
+})
+
+test('retain run says once what it waits for, and goes on', async () => {
+  const registering = await database.pool.connect()
+  try {
+    await registering.query('begin; select outbox_lock_registry()')
+    const args = ['retain', 'run', '--operator', 'kim', '--lang', 'ko', ...at(database)]
+    const running = startCli(args, { cwd: directory })
+    running.process.stdin?.end()
+    await running.note('now: 등록 중이거나 합류 중인 구독이 필요로 할 수 있으므로 끝날 때까지 기다립니다.')
+    await registering.query('commit')
+    const { code, stdout, stderr } = await running.ended
+    expect(code).toBe(0)
+    expect(stderr.match(/기다립니다/g)).toHaveLength(1)
+    expect(stdout.match(/^now: 삭제 0건/gm)).toBeNull()
+    expect(await left()).toBe(0)
+  } finally {
+    registering.release()
+  }
+})
+
+test('retain run that is interrupted while it waits does not claim that there was nothing to let go', async () => {
+  const registering = await database.pool.connect()
+  try {
+    await registering.query('begin; select outbox_lock_registry()')
+    const running = startCli(['retain', 'run', '--operator', 'kim', ...at(database)], { cwd: directory })
+    running.process.stdin?.end()
+    await running.note('now: waits until no subscription is registering or joining')
+    running.signal('SIGINT')
+    const { code, stdout, stderr } = await running.ended
+    expect(code).toBe(1)
+    expect(stdout).toMatch(/^now +shop\.order +interrupted +0 +0$/m)
+    expect(stderr).toMatch(/Interrupted\. Run it again, or let a worker do it: it goes on where it was\.\n$/)
+    expect(await left()).toBe(2)
+  } finally {
+    registering.release(true)
+  }
 })
 
 test('retain run needs a name, a policy of that stream and a config, or changes nothing', async () => {

@@ -51,13 +51,22 @@ export class RunningCli {
   }
 
   /** Resolves once the standard output has a line with this text; fails if the program ends without one. */
-  async line(text: string): Promise<string> {
+  line(text: string): Promise<string> {
+    return this.#lineOf(() => this.#stdout, text)
+  }
+
+  /** The same of the standard error. */
+  note(text: string): Promise<string> {
+    return this.#lineOf(() => this.#stderr, text)
+  }
+
+  async #lineOf(read: () => string, text: string): Promise<string> {
     let isOver = false
     void this.ended.then(() => {
       isOver = true
     })
     for (;;) {
-      const lines = this.#stdout.split('\n').slice(0, -1)
+      const lines = read().split('\n').slice(0, -1)
       const found = lines.find((line) => line.includes(text))
       if (found !== undefined) return found
       if (isOver) throw new Error(`The program ended without "${text}":\n${this.#stdout}\n${this.#stderr}`)

@@ -1,3 +1,6 @@
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { COMMANDS } from '../../src/cli/commands.ts'
 import { commandHelp } from '../../src/cli/help.ts'
@@ -5,6 +8,27 @@ import { messagesIn } from '../../src/cli/messages/dictionaries.ts'
 import { globalOptions } from '../../src/cli/options.ts'
 import type { Style } from '../../src/cli/terminal.ts'
 import { runCli } from './support.ts'
+
+const commands = await Promise.all(COMMANDS.map((entry) => entry.load()))
+
+test('every command is found by its own name', () => {
+  expect(commands.map(({ name }) => name)).toEqual(COMMANDS.map(({ name }) => name))
+})
+
+test('a command loads its own code, and none of another or of a database that it does not open', async () => {
+  const loaded = await filesLoadedBy(['version'])
+  expect(loaded.filter((file) => file.includes('/cli/commands/'))).toEqual([
+    expect.stringContaining('/cli/commands/version.js'),
+  ])
+  expect(loaded.filter((file) => /\/src\/(store\/postgres|worker|queue|testing)\//.test(file))).toEqual([])
+})
+
+test('an option of another command is told of, not taken for a word of its own', async () => {
+  const { code, stderr } = await runCli(['status', '--operator', 'kim'])
+  expect(code).toBe(2)
+  expect(stderr).toContain('There is no option --operator')
+  expect(stderr).not.toContain('kim')
+})
 
 test('help lists every command and every common option, on the standard output', async () => {
   const { code, stdout, stderr } = await runCli(['--help'])
@@ -14,13 +38,13 @@ test('help lists every command and every common option, on the standard output',
   for (const name of Object.keys(globalOptions)) expect(stdout).toContain(`--${name}`)
 })
 
-test.each(['en', 'ko'] as const)('every command explains itself and its options (%s)', (language) => {
+test.each(['en', 'ko'] as const)('every command explains itself and its options (%s)', async (language) => {
   const parts = {
     terminal: { style: (_: Style, text: string) => text },
     language,
-    messages: messagesIn(language),
+    messages: await messagesIn(language),
   }
-  for (const command of COMMANDS) {
+  for (const command of commands) {
     const help = commandHelp(command, parts)
     expect(help).toContain(`commitpost ${command.name}`)
     expect(help).toContain(command.summary[language])
@@ -43,7 +67,7 @@ test.each([
 
 test('no option takes a value in one command and none in another', () => {
   const kinds = new Map<string, Set<boolean>>()
-  for (const { options } of COMMANDS) {
+  for (const { options } of commands) {
     for (const [name, { placeholder }] of Object.entries(options)) {
       kinds.set(name, (kinds.get(name) ?? new Set()).add(placeholder === null))
       expect(Object.keys(globalOptions)).not.toContain(name)
@@ -141,3 +165,18 @@ test.each([
     expect(stderr).toContain(says)
   }
 })
+
+/** The files of ours that a run of the program loaded, as the coverage that Node writes lists them. */
+async function filesLoadedBy(args: readonly string[]): Promise<readonly string[]> {
+  const directory = await mkdtemp(join(tmpdir(), 'commitpost-loaded-'))
+  try {
+    await runCli(args, { env: { NODE_V8_COVERAGE: directory } })
+    const reports = await Promise.all(
+      (await readdir(directory)).map((name) => readFile(join(directory, name), 'utf8')),
+    )
+    const scripts = reports.flatMap((text) => (JSON.parse(text) as { result: { url: string }[] }).result)
+    return scripts.map(({ url }) => url).filter((url) => url.startsWith('file:'))
+  } finally {
+    await rm(directory, { recursive: true, force: true })
+  }
+}

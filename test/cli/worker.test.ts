@@ -3,8 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { migrateUp } from '../../src/store/postgres/migrate.ts'
-import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { createTestDatabaseWithTables, type TestDatabase } from '../support/database.ts'
 import { compiledDirectory } from '../support/program.ts'
 import { at, type RunningCli, runCli, startCli } from './support.ts'
 
@@ -12,8 +11,7 @@ let database: TestDatabase
 let directory: string
 
 beforeEach(async () => {
-  database = await createTestDatabase()
-  await migrateUp(database.pool, { schema: database.schema })
+  database = await createTestDatabaseWithTables()
   directory = await mkdtemp(join(tmpdir(), 'commitpost-config-'))
 })
 
@@ -112,7 +110,9 @@ test('with --json every line of the program itself is JSON', async () => {
   expect(code).toBe(0)
   const lines = stdout.trim().split('\n')
   const logged = lines.map((line) => JSON.parse(line) as { msg: string; level: string })
-  expect(logged.map(({ msg }) => msg)).toEqual(['worker started', 'worker is stopping', 'worker stopped'])
+  // A worker that hears nothing for two seconds says so.
+  const expected = logged.filter(({ msg }) => !msg.startsWith('listen failed'))
+  expect(expected.map(({ msg }) => msg)).toEqual(['worker started', 'worker is stopping', 'worker stopped'])
 })
 
 test.each([
@@ -138,6 +138,17 @@ test.each([
   for (const text of says) expect(stderr).toContain(text)
   expect(stderr).not.toContain('s3cr3t')
   expect(stderr).not.toContain('    at ')
+})
+
+test('what the library says against a config is told in Korean to whoever asks for that', async () => {
+  const wrong = `
+    import { createOutbox } from ${compiled('src/outbox.js')}
+    export default () => ({ outbox: createOutbox({ notify: 'yes' }), subscriptions: [] })`
+  await writeFile(join(directory, 'own.mjs'), wrong)
+  const { code, stderr } = await runCli(['worker', '--config', 'own.mjs', '--lang', 'ko'], { cwd: directory })
+  expect(code).toBe(1)
+  expect(stderr).toContain('설정 파일 own.mjs을(를) 읽을 수 없습니다: 옵션이 올바르지 않습니다(아웃박스):\n')
+  expect(stderr).toContain('- notify: true 또는 false이어야 합니다. 지금 값: "yes"')
 })
 
 test('a config that is not there is named', async () => {

@@ -8,8 +8,8 @@ import {
   type WorkerEvent,
   type WorkerOptions,
 } from '../../src/index.ts'
-import { migrateUp, postgresStore } from '../../src/store/postgres/index.ts'
-import { createTestDatabase } from '../support/database.ts'
+import { postgresStore } from '../../src/store/postgres/index.ts'
+import { createTestDatabaseWithTables } from '../support/database.ts'
 import { events, type HostileEvents, type HostileOutbox } from './scene.ts'
 
 /** What a handler of these rows can use. */
@@ -41,9 +41,8 @@ const isOver = ({ kind }: WorkerEvent): boolean => kind === 'handled' || kind ==
 
 /** Publishes one event on a database of its own, delivers it to the handler, and tells what became of it. */
 export async function deliver(delivering: Delivering): Promise<Delivered> {
-  await using database = await createTestDatabase()
+  await using database = await createTestDatabaseWithTables()
   const { pool, schema } = database
-  await migrateUp(pool, { schema })
   const outbox = createOutbox({ store: postgresStore({ pool, schema }), events })
   let resolve: () => void = () => undefined
   const over = new Promise<void>((done) => {

@@ -3,8 +3,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { CommitpostError } from '../../src/index.ts'
+import { expectKorean } from '../cli/korean.ts'
 import { runCli } from '../cli/support.ts'
 import { groups } from './groups.ts'
+import { expectToldInKorean, saidByUs } from './in-korean.ts'
 import { type CliRefusal, type Refusal, type Row, type SqlRefusal, titleOf } from './row.ts'
 import { createScene, type Scene } from './scene.ts'
 
@@ -44,6 +46,7 @@ async function provesRefusal(row: Refusal): Promise<void> {
   expect(error).toBeInstanceOf(CommitpostError)
   expect((error as CommitpostError).message).toContain(row.says)
   expect((error as CommitpostError).code).toBe(row.code)
+  expectToldInKorean(error as CommitpostError)
   expect(await scene.snapshot()).toBe(before)
 }
 
@@ -65,6 +68,9 @@ async function provesCliRefusal(row: CliRefusal): Promise<void> {
   expect(stderr).toContain(row.says)
   expect(code).toBe(row.exit)
   expect(stdout + stderr).not.toMatch(/s3cret|TypeError|\n {4}at /)
+  const korean = await runCli(args, { cwd: directory, env: { ...row.env, LANG: 'ko_KR.UTF-8' } })
+  expect(korean.code).toBe(row.exit)
+  expectKorean(saidByUs(korean.stderr))
   expect(await scene.snapshot()).toBe(before)
 }
 

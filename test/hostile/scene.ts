@@ -10,8 +10,8 @@ import {
   type Transaction,
   unchecked,
 } from '../../src/index.ts'
-import { migrateUp, postgresStore } from '../../src/store/postgres/index.ts'
-import { createTestDatabase } from '../support/database.ts'
+import { postgresStore } from '../../src/store/postgres/index.ts'
+import { createTestDatabaseWithTables } from '../support/database.ts'
 
 const brokenSchema = (validate: () => unknown): unknown => ({
   '~standard': { version: 1, vendor: 'broken', validate },
@@ -71,9 +71,8 @@ export interface Scene extends AsyncDisposable {
 }
 
 export async function createScene(): Promise<Scene> {
-  const database = await createTestDatabase()
+  const database = await createTestDatabaseWithTables()
   const { pool, schema, url } = database
-  await migrateUp(pool, { schema })
   const store = postgresStore({ pool, schema })
   const outbox = createOutbox({ store, events })
   const inTransaction: Scene['inTransaction'] = async (work) => {

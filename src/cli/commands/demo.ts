@@ -1,8 +1,6 @@
 import { systemClock } from '../../runtime/clock.ts'
 import { systemRandom } from '../../runtime/random.ts'
 import { type Command, defineCommand } from '../command.ts'
-import { demoReporter } from '../demo/report.ts'
-import { runDemo } from '../demo/run-demo.ts'
 import { duration, rate } from '../option-spec.ts'
 
 const DEFAULT_RATE = 50
@@ -32,6 +30,7 @@ export const demoCommand: Command = defineCommand({
   },
   run: async (invocation) => {
     const { values, globals, services, process } = invocation
+    const { demoReporter } = await import('../demo/report.ts')
     const report = demoReporter(invocation)
     const signal = process.untilInterrupted()
     report.starting(globals.databaseUrl === undefined)
@@ -42,6 +41,7 @@ export const demoCommand: Command = defineCommand({
     const perSecond = values.rate ?? DEFAULT_RATE
     const forMs = values.for ?? null
     report.intro(database, perSecond, forMs)
+    const { runDemo } = await import('../demo/run-demo.ts')
     const result = await runDemo({
       database,
       rate: perSecond,

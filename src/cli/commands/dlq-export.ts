@@ -34,10 +34,11 @@ export const dlqExportCommand: Command = defineCommand({
   run: async (invocation) => {
     const { values, globals, terminal, messages, formats, process } = invocation
     const view = viewOf(values, 'dlq export', invocation)
+    const filter = filterOf(values, 'dlq export', invocation)
     const known = await loadCatalogue(values.config, invocation)
     return withReadyDatabase(invocation, async (database) => {
       let exported = 0
-      const lines = linesOf(database.deadLettersBy(known).export(filterOf(values), view), () => {
+      const lines = linesOf(database.deadLettersBy(known).export(filter, view), () => {
         exported += 1
       })
       const { out: file = null } = values

@@ -37,10 +37,11 @@ export const dlqGroupCommand: Command = defineCommand({
   },
   run: async (invocation) => {
     const { values, globals, terminal } = invocation
+    const filter = filterOf(values, 'dlq group', invocation)
     const known = await loadCatalogue(values.config, invocation)
     return withReadyDatabase(invocation, async (database) => {
       const deadLetters = database.deadLettersBy(known)
-      const found = await deadLetters.group({ ...filterOf(values), limit: values.limit ?? DEFAULT_LIMIT })
+      const found = await deadLetters.group({ ...filter, limit: values.limit ?? DEFAULT_LIMIT })
       const groups = found.map((group) => ({ ...group, pattern: redact(group.pattern) }))
       if (globals.json) terminal.printJson({ groups })
       else printGroups(groups, invocation)

@@ -33,10 +33,10 @@ export const dlqListCommand: Command = defineCommand({
   run: async (invocation) => {
     const { values, globals, terminal } = invocation
     const view = viewOf(values, 'dlq list', invocation)
+    const filter = filterOf(values, 'dlq list', invocation)
     const known = await loadCatalogue(values.config, invocation)
     return withReadyDatabase(invocation, async (database) => {
       const deadLetters = database.deadLettersBy(known)
-      const filter = filterOf(values)
       const { before, limit = DEFAULT_LIMIT } = values
       // One more than asked for tells whether there is a next page.
       const query = { ...filter, limit: limit + 1 }

@@ -1,3 +1,4 @@
+import { LONGEST_AGE } from '../../runtime/duration.ts'
 import { type Command, defineCommand } from '../command.ts'
 import { noteOption, operatorOption } from '../operator-options.ts'
 import { duration, required, text } from '../option-spec.ts'
@@ -18,10 +19,14 @@ export const dlqPurgeCommand: Command = defineCommand({
   operands: {},
   options: {
     'older-than': required(
-      duration('TIME', {
-        en: 'How long ago they must have been resolved: 90d',
-        ko: '해결된 지 얼마나 지난 것인지입니다. 예: 90d',
-      }),
+      duration(
+        'TIME',
+        {
+          en: 'How long ago they must have been resolved: 90d',
+          ko: '해결된 지 얼마나 지난 것인지입니다. 예: 90d',
+        },
+        LONGEST_AGE,
+      ),
     ),
     subscription: text('NAME', { en: 'Only those of this subscription', ko: '이 구독의 것만' }),
     operator: operatorOption,

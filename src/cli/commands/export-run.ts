@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import type { ExportProgress } from '../../retain/export-options.ts'
+import { LONGEST_AGE } from '../../runtime/duration.ts'
 import type { ExportRecord } from '../../store/export-store.ts'
 import { type Command, defineCommand, type Invocation } from '../command.ts'
 import { catalogueOption, loadCatalogue } from '../load-catalogue.ts'
@@ -11,6 +12,7 @@ import { safeLine } from '../text/safe.ts'
 import { withReadyDatabase } from '../with-database.ts'
 
 const MOST_FILE_EVENTS = 500_000
+const LONGEST_WAIT = '1d'
 
 /** `commitpost export run` */
 export const exportRunCommand: Command = defineCommand({
@@ -34,10 +36,14 @@ export const exportRunCommand: Command = defineCommand({
       en: 'Only events published before it: 2026-01-31, 2026-01-31T12:00Z, or 24h for 24 hours ago',
       ko: '이 시각 전에 발행된 이벤트만: 2026-01-31, 2026-01-31T12:00Z, 24h(24시간 전)',
     }),
-    'older-than': duration('TIME', {
-      en: "Only events published longer ago than this, by the database's clock: 7d",
-      ko: '데이터베이스 시계로 이보다 오래전에 발행된 이벤트만: 7d',
-    }),
+    'older-than': duration(
+      'TIME',
+      {
+        en: "Only events published longer ago than this, by the database's clock: 7d",
+        ko: '데이터베이스 시계로 이보다 오래전에 발행된 이벤트만: 7d',
+      },
+      LONGEST_AGE,
+    ),
     'max-file-events': wholeNumber(
       'N',
       { least: 1, most: MOST_FILE_EVENTS },
@@ -46,10 +52,14 @@ export const exportRunCommand: Command = defineCommand({
         ko: '파일 하나의 최대 이벤트 수입니다. 기본값: 100000',
       },
     ),
-    wait: duration('TIME', {
-      en: 'How long to wait for transactions that are open. Default: 30s',
-      ko: '열려 있는 트랜잭션을 기다릴 시간입니다. 기본값: 30s',
-    }),
+    wait: duration(
+      'TIME',
+      {
+        en: 'How long to wait for transactions that are open. Default: 30s',
+        ko: '열려 있는 트랜잭션을 기다릴 시간입니다. 기본값: 30s',
+      },
+      LONGEST_WAIT,
+    ),
     config: catalogueOption,
     reveal: flag({
       en: 'Write also what is sensitive. It is recorded with the act',

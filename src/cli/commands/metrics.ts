@@ -1,7 +1,6 @@
-import { DEFAULT_PREFIX, prefixProblem, prometheusMetrics } from '../../inspect/prometheus-metrics.ts'
+import { DEFAULT_PREFIX, prefixProblem } from '../../inspect/metric-prefix.ts'
 import type { ExitCode } from '../cli-error.ts'
 import { type Command, defineCommand, type Invocation } from '../command.ts'
-import { serveMetrics } from '../metrics-server.ts'
 import { flag, type OptionSpec, text, wholeNumber } from '../option-spec.ts'
 import type { Database } from '../services.ts'
 import { aborted } from '../signals.ts'
@@ -77,12 +76,15 @@ export const metricsCommand: Command = defineCommand({
 async function run(gauges: Database['gauges'], invocation: Invocation<MetricsValues>): Promise<ExitCode> {
   const { values, terminal, messages, process } = invocation
   const { prefix: given = DEFAULT_PREFIX, host = DEFAULT_HOST, port = DEFAULT_PORT } = values
-  const metrics = prometheusMetrics({ store: gauges, prefix: given })
+  const { prometheusMetrics } = await import('../../inspect/prometheus-metrics.ts')
   if (values.once) {
-    terminal.print((await metrics.render()).trimEnd())
+    const once = prometheusMetrics({ store: gauges, prefix: given, timeoutMs: FIGURES.timeoutMs })
+    terminal.print((await once.render()).trimEnd())
     return 0
   }
+  const metrics = prometheusMetrics({ store: gauges, prefix: given })
   const interruption = process.untilInterrupted()
+  const { serveMetrics } = await import('../metrics-server.ts')
   await using server = await serveMetrics(metrics, { host, port })
   terminal.print(messages.metrics.serving(server.url))
   await aborted(interruption)

@@ -32,14 +32,14 @@ export const migratePartitionCommand: Command = defineCommand({
       ko: 'SQL만 출력합니다. 데이터베이스가 필요 없습니다',
     }),
   },
-  run: (invocation) => {
+  run: async (invocation) => {
     const { values, globals, terminal, services, messages } = invocation
     const everyDays = values.every ?? 1
     if (values.sql) {
-      const sql = services.partitionSql({ schema: globals.schema, everyDays })
+      const sql = await services.partitionSql({ schema: globals.schema, everyDays })
       if (globals.json) terminal.printJson({ schema: globals.schema, everyDays, sql })
       else terminal.print(sql.trimEnd())
-      return Promise.resolve(0)
+      return 0
     }
     return withReadyDatabase(invocation, async (database) => {
       const report = await database.partitionTables(everyDays)

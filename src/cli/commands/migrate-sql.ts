@@ -1,5 +1,6 @@
 import { type Command, defineCommand } from '../command.ts'
 import { wholeNumber } from '../option-spec.ts'
+import { usageError } from '../parse.ts'
 
 /** `commitpost migrate sql` */
 export const migrateSqlCommand: Command = defineCommand({
@@ -23,8 +24,12 @@ export const migrateSqlCommand: Command = defineCommand({
       },
     ),
   },
-  run: async ({ values, globals, terminal, services }) => {
+  run: async ({ values, globals, terminal, messages, services }) => {
     const from = values.from ?? 0
+    const latest = await services.latestVersion()
+    if (from > latest) {
+      throw usageError([messages.usage.mustBeWholeNumber('--from', 0, latest, String(from))], 'migrate sql')
+    }
     const sql = await services.migrationSql({ schema: globals.schema, from })
     if (globals.json) terminal.printJson({ schema: globals.schema, from, sql })
     else terminal.print(sql.trimEnd())

@@ -1,8 +1,8 @@
-import type { RedriveFilter, RedrivePlan } from '../../store/redrive-store.ts'
+import { MOST_PLANNED_IDS, type RedriveFilter, type RedrivePlan } from '../../store/redrive-store.ts'
 import { type Command, defineCommand, type Invocation } from '../command.ts'
 import { type FilterOptions, filterOptions } from '../letter-filter.ts'
 import { type OptionSpec, text, type ValuesOf } from '../option-spec.ts'
-import { pointInTime } from '../point-in-time.ts'
+import { pointInTime, refuseReversed } from '../point-in-time.ts'
 import { rowNumbers } from '../redrive-options.ts'
 import { safeLine } from '../text/safe.ts'
 import { renderTable } from '../text/table.ts'
@@ -37,7 +37,7 @@ const options: PlanOptions = {
     en: 'Only those that failed before then',
     ko: '이 시각 전에 실패한 것만',
   }),
-  ids: rowNumbers({ en: 'Only these, by number', ko: '이 번호들만' }),
+  ids: rowNumbers(MOST_PLANNED_IDS, { en: 'Only these, by number', ko: '이 번호들만' }),
 }
 
 /** `commitpost redrive plan` */
@@ -53,14 +53,18 @@ export const redrivePlanCommand: Command = defineCommand({
   },
   operands: {},
   options,
-  run: (invocation) =>
-    withReadyDatabase(invocation, async ({ redrive }) => {
-      const { values, globals, terminal } = invocation
-      const plan = await redrive.plan(filterOf(values))
+  run: async (invocation) => {
+    const { values, globals, terminal } = invocation
+    const filter = filterOf(values)
+    const { failedFrom: from, failedTo: to } = filter
+    refuseReversed({ from, to, names: ['--failed-from', '--failed-to'] }, 'redrive plan', invocation)
+    return withReadyDatabase(invocation, async ({ redrive }) => {
+      const plan = await redrive.plan(filter)
       if (globals.json) terminal.printJson(plan)
       else printPlan(plan, invocation)
       return 0
-    }),
+    })
+  },
 })
 
 function filterOf(values: ValuesOf<PlanOptions>): RedriveFilter {

@@ -1,6 +1,7 @@
 import type { RetentionReport } from '../../retain/retention.ts'
 import { type Command, defineCommand, type Invocation } from '../command.ts'
 import { loadWorkerConfig } from '../load-worker-config.ts'
+import type { RetainMessages } from '../messages/retain.ts'
 import { noteOption, ofPerson } from '../operator-options.ts'
 import { flag, text } from '../option-spec.ts'
 import { usageError } from '../parse.ts'
@@ -58,6 +59,10 @@ export const retainRunCommand: Command = defineCommand({
         ...(globals.json
           ? {}
           : {
+              onWait: (policy, waitsFor) => {
+                terminal.endLive()
+                terminal.note(messages.retain.waits(policy, waitsFor))
+              },
               onProgress: ({ policy, deleted, archived, lastPosition }) =>
                 terminal.printLive(
                   messages.retain.progress(
@@ -84,8 +89,7 @@ function printReports(
   operator: string | undefined,
   { terminal, messages, formats }: Invocation<unknown>,
 ): void {
-  const { columns, states, awaitingExport, unknownType, nothingChanged, recorded, interrupted } =
-    messages.retain
+  const { columns, states, awaitingExport, unknownType, interrupted } = messages.retain
   const head = [
     { title: columns.policy },
     { title: columns.stream, elastic: true },
@@ -107,6 +111,20 @@ function printReports(
     if (report.unknownType > 0) terminal.note(unknownType(report.policy, formats.count(report.unknownType)))
   }
   if (reports.some(({ state }) => state === 'interrupted')) terminal.note(interrupted)
-  if (reports.every(({ state }) => state === 'planned')) terminal.note(nothingChanged)
-  else if (operator !== undefined) terminal.note(recorded(safeLine(operator)))
+  const ending = endingOf(reports, operator, messages.retain)
+  if (ending !== null) terminal.note(ending)
+}
+
+/**
+ * Batches are recorded: where there was none, nobody's name stands anywhere. A run that was interrupted before its first
+ * batch never came to know whether there was something to let go.
+ */
+function endingOf(
+  reports: readonly RetentionReport[],
+  operator = '',
+  { nothingChanged, nothingWent, recorded }: RetainMessages,
+): string | null {
+  if (reports.every(({ state }) => state === 'planned')) return nothingChanged
+  if (reports.some(({ deleted, archived }) => deleted + archived > 0)) return recorded(safeLine(operator))
+  return reports.every(({ state }) => state === 'done') ? nothingWent : null
 }

@@ -1,5 +1,6 @@
 import { type Command, defineCommand } from '../command.ts'
-import { text } from '../option-spec.ts'
+import { databaseName } from '../option-spec.ts'
+import { LONGEST_NAME_BYTES } from '../options.ts'
 
 const DEFAULT_PREFIX = 'commitpost'
 
@@ -12,7 +13,7 @@ export const rolesSqlCommand: Command = defineCommand({
   },
   operands: {},
   options: {
-    prefix: text('NAME', {
+    prefix: databaseName('NAME', LONGEST_NAME_BYTES - '_publisher'.length, {
       en: `What the names of the roles begin with. Default: ${DEFAULT_PREFIX}`,
       ko: `역할 이름의 접두사입니다. 기본값: ${DEFAULT_PREFIX}`,
     }),

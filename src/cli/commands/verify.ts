@@ -2,8 +2,7 @@ import type { VerifyOptions } from '../../inspect/verify-options.ts'
 import type { SubscriptionProof, VerifyReport } from '../../store/proof-store.ts'
 import { type Command, defineCommand, type Invocation } from '../command.ts'
 import { type OptionSpec, text, type ValuesOf, wholeNumber } from '../option-spec.ts'
-import { usageError } from '../parse.ts'
-import { pointInTime } from '../point-in-time.ts'
+import { pointInTime, refuseReversed } from '../point-in-time.ts'
 import { safeLine } from '../text/safe.ts'
 import { type Column, renderTable } from '../text/table.ts'
 import { withReadyDatabase } from '../with-database.ts'
@@ -65,11 +64,9 @@ export const verifyCommand: Command = defineCommand({
 
 function optionsOf(
   { since, until, subscription, limit }: ValuesOf<VerifyCliOptions>,
-  { messages }: Invocation<unknown>,
+  invocation: Invocation<unknown>,
 ): VerifyOptions {
-  if (since !== undefined && until !== undefined && since.getTime() >= until.getTime()) {
-    throw usageError([messages.usage.mustBeLater('--until', '--since')], 'verify')
-  }
+  refuseReversed({ from: since, to: until, names: ['--since', '--until'] }, 'verify', invocation)
   return {
     ...(since === undefined ? {} : { since }),
     ...(until === undefined ? {} : { until }),
@@ -138,6 +135,7 @@ function printExceptions(
 ): void {
   const { verify } = messages.proof
   const name = safeLine(proof.subscription)
+  if (proof.state === 'removed') terminal.print(`\n${terminal.style('bad', verify.removed(name))}`)
   for (const kind of KINDS) {
     const { count, eventIds } = proof[kind]
     if (count === 0) continue

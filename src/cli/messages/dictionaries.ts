@@ -1,11 +1,12 @@
 import type { Language } from '../../runtime/language.ts'
-import { en } from './en.ts'
-import { ko } from './ko.ts'
 import type { Messages } from './messages.ts'
 
-const DICTIONARIES: Readonly<Record<Language, Messages>> = { en, ko }
+const DICTIONARIES: Readonly<Record<Language, () => Promise<Messages>>> = {
+  en: async () => (await import('./en.ts')).en,
+  ko: async () => (await import('./ko.ts')).ko,
+}
 
-/** The dictionary of a language. */
-export function messagesIn(language: Language): Messages {
-  return DICTIONARIES[language]
+/** Loads the dictionary of a language: nobody reads two. */
+export function messagesIn(language: Language): Promise<Messages> {
+  return DICTIONARIES[language]()
 }

@@ -28,14 +28,19 @@ export const en: Messages = {
       `${name} must be a whole number from ${least} to ${most}, not "${given}".`,
     mustBeRowNumber: (name, given) => `${name} must be a number as the list shows it, not "${given}".`,
     mustBeDuration: (name, given) => `${name} must be a length of time such as 20s or 5m, not "${given}".`,
+    mustBeAtMost: (name, most, given) => `${name} must be at most ${most}, not "${given}".`,
     mustBeTime: (name, given) =>
       `${name} must be a time such as 2026-01-31, 2026-01-31T12:00Z or 24h (ago), not "${given}".`,
+    mustBeOfYears: (name, first, last, given) =>
+      `${name} must be a time of the years ${first} to ${last}, not "${given}".`,
     mustBeLater: (name, than) => `${name} must be later than ${than}.`,
     mustBeEventId: (name, given) => `${name} must be the id of an event (a UUID), not "${given}".`,
     mustBeDays: (name, least, most, given) =>
       `${name} must be a number of days from ${least}d to ${most}d, but is "${given}"`,
     mustBeRate: (name, most, given) =>
       `${name} must be a number per second such as 50/s, at most ${most}, not "${given}".`,
+    mustBeShortName: (name, most) => `${name} must be at most ${most} bytes of UTF-8 long.`,
+    mustNotContain: (name, text) => `${name} must not contain ${text}.`,
     mustBeOneOf: (name, choices, given) => `${name} must be ${choices.join(' or ')}, not "${given}".`,
     surplus: (text) => `"${text}" is one argument too many.`,
     noDatabase: 'No database is named. Give --database postgres://user@host:port/name, or set DATABASE_URL.',
@@ -54,8 +59,7 @@ export const en: Messages = {
   },
   errors: {
     title: (code) => `Error (${code}):`,
-    remark: () => null,
-    notFound: ({ message }) => message,
+    library: ({ message }) => message,
     unreachable: (address, reason) =>
       `The database at ${address} cannot be reached: ${reason}.\nIs the server running there, and do host and port agree?`,
     refused: (address, reason) => `The database at ${address} refused the connection: ${reason}.`,
@@ -203,6 +207,7 @@ export const en: Messages = {
     amiss: (count) => `Conditions that hold: ${count}.`,
     told: (told, untold) =>
       `Alerts sent: ${told}.${untold === 0 ? '' : ` Alerts that could not be sent: ${untold}.`}`,
+    sinkFailed: (sink, error) => `${sink} did not take it: ${error}`,
   },
   metrics: {
     serving: (url) => `Metrics are served at ${url}. Ctrl-C ends it.`,

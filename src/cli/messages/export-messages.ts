@@ -1,4 +1,5 @@
 import type { ExportProblemKind } from '../../retain/export-report.ts'
+import { exportDetailInKorean } from './export-details-ko.ts'
 
 /** `export run`, `export list` and `export verify`. */
 export interface ExportMessages {
@@ -106,7 +107,7 @@ export const exportKo: ExportMessages = {
   filesOnly: '데이터베이스가 지정되지 않아 파일만 확인했습니다.',
   verified: (id, operator) => `내보내기 ${id}번을 운영자 ${operator}의 이름으로 검증했다고 기록했습니다.`,
   broken: (file, problem, detail) =>
-    `온전하지 않습니다${file === null ? '' : ` (${file})`}: ${problem}.\n${detail}`,
+    `온전하지 않습니다${file === null ? '' : ` (${file})`}: ${problem}.\n${exportDetailInKorean(detail)}`,
   problems: {
     'half-written': '쓰다가 중단된 내보내기입니다',
     'manifest-edited': '매니페스트가 변경되었습니다',

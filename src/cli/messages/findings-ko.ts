@@ -1,4 +1,10 @@
-import { type FindingText, type FindingTexts, megabytes, typeList } from '../../inspect/finding-texts.ts'
+import {
+  type FindingText,
+  type FindingTexts,
+  megabytes,
+  nameList,
+  typeList,
+} from '../../inspect/finding-texts.ts'
 import type { XminHolder } from '../../store/doctor-facts.ts'
 
 const fine = (message: string): FindingText => ({ message, advice: null })
@@ -44,7 +50,7 @@ export const findingsKo: FindingTexts = {
     advice:
       problem === 'disabled'
         ? `켜십시오(alter table … enable trigger ${name}). 그 뒤 commitpost verify로 그동안 쓰인 것을 확인하십시오.`
-        : '다시 만드십시오. commitpost migrate sql이 정의를 출력합니다. 그 뒤 commitpost verify로 확인하십시오.',
+        : `${problem === 'invalid' ? '지우고 ' : ''}다시 만드십시오. commitpost migrate sql이 정의를 출력합니다. 그 뒤 commitpost verify로 확인하십시오.`,
   }),
   RIGHTS_SOUND: () => fine('필요 없는 권한을 가진 역할이 없습니다.'),
   RIGHT_SURPLUS: ({ role, right, object }) => ({
@@ -58,8 +64,7 @@ export const findingsKo: FindingTexts = {
   TABLES_LEAN: () => fine('부풀어 오른 테이블이 없습니다.'),
   DEAD_TUPLES: ({ table, deadTuples, liveTuples, lastVacuum }, { count, time }) => ({
     message: `${table}에 죽은 행 ${count(deadTuples)}개, 산 행 ${count(liveTuples)}개가 있습니다. 마지막 vacuum: ${lastVacuum === null ? '없음' : time(lastVacuum)}`,
-    advice:
-      '누가 정리를 막는지(xmin 검사) 확인한 뒤 vacuum 하십시오. 되풀이되면 autovacuum을 더 자주 돌리십시오.',
+    advice: `누가 정리를 막는지(xmin 검사) 확인한 뒤 실행하십시오: vacuum ${table}. 되풀이되면 autovacuum을 더 자주 돌리십시오.`,
   }),
   BLOAT: ({ table, bytes, wastedBytes }, wording) => ({
     message: `${table} ${megabytes(bytes, wording)} 가운데 약 ${megabytes(wastedBytes, wording)}이(가) 비어 있습니다(추정).`,
@@ -74,6 +79,15 @@ export const findingsKo: FindingTexts = {
     message: `파티션이 ${time(madeUntil)}까지만 있습니다. 그 뒤에 발행하는 이벤트는 거부됩니다.`,
     advice:
       '파티션은 워커가 만듭니다. 워커가 실행 중인지, 파티션에 관해 무엇을 알리는지 확인하십시오. 직접 만들려면 commitpost migrate partition을 실행하십시오.',
+  }),
+  PARTITIONS_MISSING: ({ partitions }) => ({
+    message: `없어졌거나 분리된 파티션이 있습니다: ${nameList(partitions)}. 그 안에 있던 것은 아무도 볼 수 없고, 그 시기의 이벤트는 발행이 거부됩니다.`,
+    advice:
+      '다시 만들거나 붙이십시오: docs/partitions.md의 "A partition that is gone". 그 뒤 commitpost verify로 확인하십시오.',
+  }),
+  PARTITIONS_UNEXPECTED: ({ partitions }) => ({
+    message: `Commitpost가 만들지 않은 파티션이 있습니다: ${nameList(partitions)}. 워커가 미리 만드는 파티션을 막을 수 있습니다.`,
+    advice: '누가 붙였는지 확인하고, 무엇이 들어 있는지 본 뒤 분리하십시오.',
   }),
   PARTITIONING_UNFINISHED: ({ madeUntil }, { time }) => ({
     message: `테이블을 파티션으로 나누는 작업이 끝나지 않았습니다. 끝날 때까지 ${time(madeUntil)} 이후의 ID는 거부됩니다.`,
@@ -102,7 +116,8 @@ export const findingsKo: FindingTexts = {
   LEASES_SOUND: () => fine('만료된 채 남은 점유가 없습니다.'),
   LEASES_LAPSED: ({ subscription, count, seconds }, wording) => ({
     message: `구독 ${subscription}: 만료된 뒤 회수되지 않은 점유 ${wording.count(count)}건, 가장 오래된 것은 ${wording.age(seconds)} 전입니다.`,
-    advice: '이 구독을 처리하는 워커를 시작하십시오. 실행 중이라면 로그를 확인하십시오.',
+    advice:
+      '이 구독을 처리하는 워커를 시작하십시오. 실행 중이라면 로그를 확인하십시오. 데이터베이스에 닿지 못하거나 막혀 있습니다.',
   }),
   NONE_PAUSED: () => fine('일시 중지된 구독이 없습니다.'),
   PAUSED: ({ subscription, by, at }, { time }) => ({

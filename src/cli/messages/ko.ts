@@ -1,43 +1,11 @@
-import type { CommitpostErrorCode } from '../../runtime/error-codes.ts'
-import type { NotFoundError } from '../../runtime/errors.ts'
 import { careKo } from './care-ko.ts'
 import { debeziumKo } from './debezium.ts'
+import { errorInKorean } from './errors-ko.ts'
 import { exportKo } from './export-messages.ts'
 import type { Messages } from './messages.ts'
 import { proofKo } from './proof-ko.ts'
 import { redriveKo } from './redrive.ts'
 import { retainKo } from './retain.ts'
-
-/** The library's own messages are English: these say the essence first. */
-const REMARKS: Partial<Record<CommitpostErrorCode, string>> = {
-  SCHEMA_VERSION:
-    '데이터베이스의 Commitpost 스키마 버전이 이 프로그램과 맞지 않습니다. "commitpost migrate status"로 확인하십시오.',
-  SCHEMA_MISSING: 'Commitpost 스키마가 없습니다. "commitpost migrate up"으로 설치하십시오.',
-  INVALID_STATE: '지금 상태에서는 할 수 없는 작업입니다. 아무것도 바뀌지 않았습니다.',
-  INVALID_OPTIONS: '옵션이 올바르지 않습니다.',
-  PAYLOAD_INVALID: '페이로드가 카탈로그의 스키마에 맞지 않습니다. 아무것도 쓰지 않았습니다.',
-  STORE_UNAVAILABLE: '데이터베이스에 연결할 수 없거나 응답이 없습니다. 잠시 후 다시 시도하십시오.',
-  FILE_ERROR: '파일이나 디렉터리를 읽거나 쓸 수 없습니다.',
-  SUBSCRIPTION_CONFLICT: '같은 이름의 구독이 다른 설정으로 등록되어 있습니다.',
-}
-
-type NamedKind = Exclude<NotFoundError['what'], 'matching dead letter' | 'retention policy'>
-
-const KINDS: Readonly<Record<NamedKind, string>> = {
-  'dead letter': '데드 레터',
-  export: '내보내기',
-  plan: '계획',
-  stream: '스트림',
-  subscription: '구독',
-}
-
-function notFound({ what, id, known }: NotFoundError): string {
-  if (what === 'matching dead letter')
-    return '조건에 맞으면서 다시 전달할 수 있는 데드 레터가 없습니다. 필터가 너무 좁거나, 구독이 종료되었을 수 있습니다.'
-  if (what === 'retention policy')
-    return `스트림 "${id}"의 보존 정책이 없습니다. 있는 정책: ${known.join(', ')}.`
-  return `${KINDS[what]} "${id}"을(를) 찾을 수 없습니다. 잘못 입력했거나, 이 데이터베이스와 스키마에 없습니다.`
-}
 
 /** Korean. */
 export const ko: Messages = {
@@ -61,14 +29,19 @@ export const ko: Messages = {
       `${name} 값은 ${least}부터 ${most}까지의 정수여야 합니다. 입력한 값: "${given}"`,
     mustBeRowNumber: (name, given) => `${name} 값은 목록에 표시된 번호여야 합니다. 입력한 값: "${given}"`,
     mustBeDuration: (name, given) => `${name} 값은 20s, 5m 같은 시간이어야 합니다. 입력한 값: "${given}"`,
+    mustBeAtMost: (name, most, given) => `${name} 값은 ${most} 이하여야 합니다. 입력한 값: "${given}"`,
     mustBeTime: (name, given) =>
       `${name} 값은 2026-01-31, 2026-01-31T12:00Z 같은 시각이나 24h(24시간 전) 같은 기간이어야 합니다. 입력한 값: "${given}"`,
+    mustBeOfYears: (name, first, last, given) =>
+      `${name} 값은 ${first}년에서 ${last}년 사이의 시각이어야 합니다. 입력한 값: "${given}"`,
     mustBeLater: (name, than) => `${name} 값은 ${than} 값보다 나중이어야 합니다.`,
     mustBeEventId: (name, given) => `${name} 값은 이벤트 ID(UUID)여야 합니다. 입력한 값: "${given}"`,
     mustBeDays: (name, least, most, given) =>
       `${name} 값은 ${least}d부터 ${most}d까지의 일수여야 합니다. 입력한 값: "${given}"`,
     mustBeRate: (name, most, given) =>
       `${name} 값은 50/s 같은 초당 횟수이며 ${most} 이하여야 합니다. 입력한 값: "${given}"`,
+    mustBeShortName: (name, most) => `${name} 값은 UTF-8로 ${most}바이트를 넘을 수 없습니다.`,
+    mustNotContain: (name, text) => `${name} 값에는 ${text}이(가) 들어갈 수 없습니다.`,
     mustBeOneOf: (name, choices, given) =>
       `${name} 값은 ${choices.join(', ')} 중 하나여야 합니다. 입력한 값: "${given}"`,
     surplus: (text) => `"${text}"은(는) 필요 없는 인수입니다.`,
@@ -89,8 +62,7 @@ export const ko: Messages = {
   },
   errors: {
     title: (code) => `오류 (${code}):`,
-    remark: (code) => REMARKS[code] ?? null,
-    notFound,
+    library: errorInKorean,
     unreachable: (address, reason) =>
       `${address} 데이터베이스에 연결할 수 없습니다: ${reason}\n서버가 실행 중인지, 호스트와 포트가 맞는지 확인하십시오.`,
     refused: (address, reason) => `${address} 데이터베이스가 연결을 거부했습니다: ${reason}`,
@@ -237,6 +209,7 @@ export const ko: Messages = {
     allIsWell: '이상이 없습니다. 해당하는 규칙이 없습니다.',
     amiss: (count) => `해당하는 조건: ${count}건.`,
     told: (told, untold) => `보낸 알림: ${told}건.${untold === 0 ? '' : ` 보내지 못한 알림: ${untold}건.`}`,
+    sinkFailed: (sink, error) => `${sink}에 보내지 못했습니다: ${error}`,
   },
   metrics: {
     serving: (url) => `메트릭을 ${url} 에서 제공합니다. Ctrl-C로 종료합니다.`,

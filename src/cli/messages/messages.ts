@@ -1,5 +1,4 @@
-import type { CommitpostErrorCode } from '../../runtime/error-codes.ts'
-import type { NotFoundError } from '../../runtime/errors.ts'
+import type { CommitpostError } from '../../runtime/errors.ts'
 import type { Localized } from '../../runtime/language.ts'
 import type { DeadLetter } from '../../store/dead-letter-store.ts'
 import type { CareMessages } from './care-messages.ts'
@@ -42,11 +41,15 @@ export interface UsageMessages {
   readonly mustBeWholeNumber: (name: string, least: number, most: number, given: string) => string
   readonly mustBeRowNumber: (name: string, given: string) => string
   readonly mustBeDuration: (name: string, given: string) => string
+  readonly mustBeAtMost: (name: string, most: string, given: string) => string
   readonly mustBeTime: (name: string, given: string) => string
+  readonly mustBeOfYears: (name: string, first: number, last: number, given: string) => string
   readonly mustBeLater: (name: string, than: string) => string
   readonly mustBeEventId: (name: string, given: string) => string
   readonly mustBeDays: (name: string, least: number, most: number, given: string) => string
   readonly mustBeRate: (name: string, most: number, given: string) => string
+  readonly mustBeShortName: (name: string, mostBytes: number) => string
+  readonly mustNotContain: (name: string, text: string) => string
   readonly mustBeOneOf: (name: string, choices: readonly string[], given: string) => string
   readonly surplus: (text: string) => string
   readonly noDatabase: string
@@ -67,9 +70,8 @@ export interface HelpMessages {
 /** Failures. `reason` is what the system or the database said, in its own words. */
 export interface ErrorMessages {
   readonly title: (code: string) => string
-  /** What a code of the library means, where its own message is in another language; null where nothing is to be added. */
-  readonly remark: (code: CommitpostErrorCode) => string | null
-  readonly notFound: (error: NotFoundError) => string
+  /** What an error of the library says. Its own message is English. */
+  readonly library: (error: CommitpostError) => string
   readonly unreachable: (address: string, reason: string) => string
   readonly refused: (address: string, reason: string) => string
   readonly invalidUrl: string
@@ -199,6 +201,7 @@ export interface MonitorMessages {
   readonly amiss: (count: number) => string
   /** For a look that went through a config: what somebody was told, and what nobody could be told. */
   readonly told: (told: number, untold: number) => string
+  readonly sinkFailed: (sink: string, error: string) => string
 }
 
 /** `metrics`. */

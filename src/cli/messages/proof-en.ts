@@ -37,7 +37,9 @@ export const proofEn: ProofMessages = {
       `Subscription "${subscription}" is joining; events that it will get and are not counted yet: ${count}.`,
     unread: (subscription, count) =>
       `Subscription "${subscription}" reads the log; events that are not recorded as handled yet: ${count}.`,
-    states: { active: null, joining: 'joining', retired: 'retired' },
+    removed: (subscription) =>
+      `Subscription ${subscription} was deleted by force. Nobody gets what is published for it, and what it had is delivered to nobody.`,
+    states: { active: null, joining: 'joining', retired: 'retired', removed: 'deleted' },
     verdict: (holds, at) => `${holds ? 'It holds' : 'It does NOT hold'}, as of ${at}.`,
   },
   why: {
@@ -46,6 +48,10 @@ export const proofEn: ProofMessages = {
     unknown: (eventId) =>
       `There is no event ${eventId} here. It was never published, its transaction was rolled back or has not committed ` +
       'yet (from outside these look the same), or retention has removed it since.',
+    archived: (eventId, at, subscriptions, archive) =>
+      `Event ${eventId}, published at ${at}, was archived ` +
+      `${subscriptions === '' ? 'and had been taken by no subscription' : `after it had been delivered to ${subscriptions}`}. ` +
+      (archive === null ? 'It was purged from its archive since.' : `It is in ${archive}.`),
     letterRemains: (id, subscription, failedAt) =>
       `Dead letter ${id} of subscription "${subscription}" keeps a copy of it: it failed at ${failedAt}. See: commitpost dlq show ${id}`,
     unmatched: 'No subscription takes events of this stream and type: nobody will get it.',

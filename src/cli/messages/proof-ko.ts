@@ -34,7 +34,9 @@ export const proofKo: ProofMessages = {
       `"${subscription}" 구독은 참여 중입니다. 곧 받게 되며 아직 세지 않은 이벤트: ${count}건`,
     unread: (subscription, count) =>
       `"${subscription}" 구독은 로그를 읽습니다. 아직 처리되었다고 기록되지 않은 이벤트: ${count}건`,
-    states: { active: null, joining: '참여 중', retired: '종료됨' },
+    removed: (subscription) =>
+      `구독 ${subscription}의 행이 강제로 삭제되었습니다. 이 구독의 이벤트는 더 이상 아무에게도 전달되지 않습니다.`,
+    states: { active: null, joining: '참여 중', retired: '종료됨', removed: '삭제됨' },
     verdict: (holds, at) => `${holds ? '등식이 성립합니다' : '등식이 성립하지 않습니다'} (${at} 기준).`,
   },
   why: {
@@ -43,6 +45,10 @@ export const proofKo: ProofMessages = {
     unknown: (eventId) =>
       `이벤트 ${eventId}이(가) 여기에 없습니다. 발행된 적이 없거나, 트랜잭션이 롤백되었거나 아직 커밋되지 않았거나` +
       '(밖에서는 구분할 수 없습니다), 보존 기간이 지나 삭제되었습니다.',
+    archived: (eventId, at, subscriptions, archive) =>
+      `이벤트 ${eventId}(발행 시각 ${at})은(는) ` +
+      `${subscriptions === '' ? '받는 구독이 없어' : `${subscriptions}에 전달된 뒤`} 보관되었습니다. ` +
+      (archive === null ? '그 뒤 보관 테이블에서 삭제되었습니다.' : `보관 테이블: ${archive}`),
     letterRemains: (id, subscription, failedAt) =>
       `"${subscription}" 구독의 데드 레터 ${id}번에 사본이 있습니다. 실패 시각: ${failedAt}. 확인: commitpost dlq show ${id}`,
     unmatched: '이 스트림과 유형의 이벤트를 받는 구독이 없습니다. 아무에게도 전달되지 않습니다.',

@@ -27,6 +27,8 @@ export interface VerifyMessages {
   readonly awaited: (subscription: string, count: string) => string
   /** Of one that reads the log. */
   readonly unread: (subscription: string, count: string) => string
+  /** Of one whose row was deleted by force; `subscription` is its number behind "#". */
+  readonly removed: (subscription: string) => string
   readonly states: Readonly<Record<SubscriptionProof['state'], string | null>>
   readonly verdict: (holds: boolean, at: string) => string
 }
@@ -41,6 +43,8 @@ export interface WhyMessages {
     at: string,
   ) => string
   readonly unknown: (eventId: string) => string
+  /** `subscriptions` is empty where none took it, `archive` null where it was purged from there. */
+  readonly archived: (eventId: string, at: string, subscriptions: string, archive: string | null) => string
   /** A dead letter that outlived its event. */
   readonly letterRemains: (id: string, subscription: string, failedAt: string) => string
   readonly unmatched: string

@@ -4,6 +4,7 @@ import type { RedriveSkip, RedriveState } from '../../store/redrive-store.ts'
 export interface RedriveMessages {
   readonly mustBeShare: (name: string, given: string) => string
   readonly mustBeRowNumbers: (name: string, given: string) => string
+  readonly mustBeFewer: (name: string, most: number, count: number) => string
   readonly planned: (id: string, letters: string) => string
   readonly reordered: (letters: string) => string
   readonly unreachable: (letters: string) => string
@@ -31,6 +32,7 @@ export const redriveEn: RedriveMessages = {
   mustBeShare: (name, given) => `${name} must be a share such as 0.5 or 50%, or never, not "${given}".`,
   mustBeRowNumbers: (name, given) =>
     `${name} must be numbers as the list shows them, with commas between, not "${given}".`,
+  mustBeFewer: (name, most, count) => `${name} must be at most ${most} numbers, but is ${count}.`,
   planned: (id, letters) =>
     `Plan ${id}: dead letters that would be delivered again: ${letters}. Nothing has been changed.`,
   reordered: (letters) =>
@@ -86,6 +88,7 @@ export const redriveKo: RedriveMessages = {
     `${name} 값은 0.5, 50% 같은 비율 또는 never여야 합니다. 입력한 값: "${given}"`,
   mustBeRowNumbers: (name, given) =>
     `${name} 값은 목록에 표시된 번호를 쉼표로 구분한 것이어야 합니다. 입력한 값: "${given}"`,
+  mustBeFewer: (name, most, count) => `${name} 값은 번호 ${most}개 이하여야 합니다. 입력한 개수: ${count}개`,
   planned: (id, letters) =>
     `재처리 계획 ${id}: 다시 전달할 데드 레터 ${letters}건. 아직 아무것도 바뀌지 않았습니다.`,
   reordered: (letters) => `순서가 뒤바뀌는 것: ${letters}건. 같은 키의 뒤 이벤트가 이미 처리되었습니다.`,

@@ -1,3 +1,5 @@
+import type { RetentionWait } from '../../store/retention-store.ts'
+
 /** `retain`. */
 export interface RetainMessages {
   readonly columns: Readonly<
@@ -13,8 +15,25 @@ export interface RetainMessages {
   readonly unknownType: (policy: string, events: string) => string
   readonly nothingChanged: string
   readonly recorded: (operator: string) => string
+  readonly nothingWent: string
+  readonly waits: (policy: string, waitsFor: RetentionWait) => string
   readonly interrupted: string
   readonly needsOperator: string
+}
+
+const WAITS_EN: Readonly<Record<RetentionWait, string>> = {
+  holder:
+    'waits: somebody else carries it out, or did until half a minute ago. See: commitpost retain status',
+  registration:
+    'waits until no subscription is registering or joining: it might want what would go. See: commitpost status',
+  tables: 'waits for a transaction that uses the tables, to drop a period. See: commitpost doctor',
+}
+
+const WAITS_KO: Readonly<Record<RetentionWait, string>> = {
+  holder: '다른 쪽이 실행 중이거나 30초 전까지 실행했으므로 기다립니다. 확인: commitpost retain status',
+  registration:
+    '등록 중이거나 합류 중인 구독이 필요로 할 수 있으므로 끝날 때까지 기다립니다. 확인: commitpost status',
+  tables: '기간을 삭제하려고 테이블을 사용하는 트랜잭션을 기다립니다. 확인: commitpost doctor',
 }
 
 /** English. */
@@ -46,6 +65,8 @@ export const retainEn: RetainMessages = {
     `${policy}: left because the catalogue does not know their type, so that nobody can say what to mask: ${events}.`,
   nothingChanged: 'Nothing has been changed.',
   recorded: (operator) => `Recorded for ${operator}.`,
+  nothingWent: 'There was nothing to let go, so nothing was recorded.',
+  waits: (policy, waitsFor) => `${policy}: ${WAITS_EN[waitsFor]}`,
   interrupted: 'Interrupted. Run it again, or let a worker do it: it goes on where it was.',
   needsOperator: '--operator is missing: who does this is recorded with the act. (--dry-run needs nobody.)',
 }
@@ -79,6 +100,8 @@ export const retainKo: RetainMessages = {
     `${policy}: 카탈로그에 없는 유형이라 무엇을 가릴지 알 수 없어 남긴 이벤트 ${events}건.`,
   nothingChanged: '아무것도 바뀌지 않았습니다.',
   recorded: (operator) => `운영자 ${operator}(으)로 기록했습니다.`,
+  nothingWent: '삭제하거나 보관할 이벤트가 없어 기록하지 않았습니다.',
+  waits: (policy, waitsFor) => `${policy}: ${WAITS_KO[waitsFor]}`,
   interrupted: '중단했습니다. 다시 실행하거나 워커에 맡기면 이어서 진행합니다.',
   needsOperator:
     '--operator 옵션이 없습니다. 작업하는 사람의 이름은 작업과 함께 기록됩니다. (--dry-run에는 필요 없습니다.)',

@@ -5,6 +5,18 @@ const NO_SERVER = 'postgres://app:s3cret@127.0.0.1:1/x'
 /** `DATABASE` and `SCHEMA` stand for those of the test. */
 const AT = ['--database', 'DATABASE', '--schema', 'SCHEMA'] as const
 
+const EXPORT = [
+  'export',
+  'run',
+  '--stream',
+  's',
+  '--directory',
+  '.',
+  '--reveal',
+  '--operator',
+  'kim',
+] as const
+
 export const commandLine: Group = {
   title: 'Command line',
   rows: [
@@ -32,21 +44,21 @@ export const commandLine: Group = {
     ),
     cli(
       ['status', '--database', 'DATABASE', '--schema', 'x'.repeat(64)],
-      1,
-      'INVALID_OPTIONS',
-      'a name must be at most 63 bytes',
+      2,
+      'USAGE',
+      '--schema must be at most 63 bytes of UTF-8 long',
     ),
     cli(['dlq', 'show', ...AT], 2, 'USAGE', '<id> is missing'),
     cli(['dlq', 'show', 'abc', ...AT], 2, 'USAGE', '<id> must be a number as the list shows it, not "abc"'),
     cli(
       ['dlq', 'show', '9223372036854775808', ...AT],
-      1,
-      'INVALID_OPTIONS',
-      'id must be a positive whole number',
+      2,
+      'USAGE',
+      '<id> must be a number as the list shows it, not "9223372036854775808"',
     ),
     cli(['dlq', 'show', '404', ...AT], 1, 'NOT_FOUND', 'There is no dead letter "404"'),
     cli(['dlq', 'retry', '404', ...AT], 2, 'USAGE', '--operator is missing'),
-    cli(['dlq', 'retry', '404', '--operator', ' ', ...AT], 2, 'USAGE', '--operator is missing'),
+    cli(['dlq', 'retry', '404', '--operator', ' ', ...AT], 2, 'USAGE', '--operator needs a value'),
     cli(['dlq', 'retry', '404', '--operator', 'kim', ...AT], 1, 'NOT_FOUND', 'There is no dead letter "404"'),
     cli(['dlq', 'resolve', '404', '--operator', 'kim', ...AT], 2, 'USAGE', '--note is missing'),
     cli(
@@ -61,6 +73,88 @@ export const commandLine: Group = {
       'USAGE',
       '--before must be a number as the list shows it',
     ),
+    cli(
+      ['dlq', 'list', '--since', '24h', '--until', '48h', ...AT],
+      2,
+      'USAGE',
+      '--until must be later than --since',
+    ),
+    cli(
+      ['dlq', 'group', '--since', '24h', '--until', '48h', ...AT],
+      2,
+      'USAGE',
+      '--until must be later than --since',
+    ),
+    cli(
+      ['dlq', 'export', '--since', '24h', '--until', '48h', ...AT],
+      2,
+      'USAGE',
+      '--until must be later than --since',
+    ),
+    cli(
+      ['dlq', 'list', '--until', '0000-01-01', ...AT],
+      2,
+      'USAGE',
+      '--until must be a time of the years 1970 to 9998, not "0000-01-01"',
+    ),
+    cli(
+      ['dlq', 'list', '--since', '999999999d', ...AT],
+      2,
+      'USAGE',
+      '--since must be a time of the years 1970 to 9998, not "999999999d"',
+    ),
+    cli(
+      ['dlq', 'list', '--subscription', ' ', ...AT],
+      2,
+      'USAGE',
+      '--subscription needs a value: --subscription NAME',
+    ),
+    cli(
+      ['dlq', 'purge', '--older-than', '99999d', '--operator', 'kim', ...AT],
+      2,
+      'USAGE',
+      '--older-than must be at most 36525d, not "99999d"',
+    ),
+    cli(
+      ['redrive', 'plan', '--failed-from', '24h', '--failed-to', '48h', ...AT],
+      2,
+      'USAGE',
+      '--failed-to must be later than --failed-from',
+    ),
+    cli(
+      ['redrive', 'plan', '--ids', Array(10_001).fill(1).join(','), ...AT],
+      2,
+      'USAGE',
+      '--ids must be at most 10000 numbers, but is 10001',
+    ),
+    cli(
+      ['verify', '--since', '1960-01-01', ...AT],
+      2,
+      'USAGE',
+      '--since must be a time of the years 1970 to 9998, not "1960-01-01"',
+    ),
+    cli(
+      ['verify', '--since', '24h', '--until', '48h', ...AT],
+      2,
+      'USAGE',
+      '--until must be later than --since',
+    ),
+    cli([...EXPORT, '--older-than', '99999d', ...AT], 2, 'USAGE', '--older-than must be at most 36525d'),
+    cli([...EXPORT, '--wait', '100d', ...AT], 2, 'USAGE', '--wait must be at most 1d, not "100d"'),
+    // A fraction that binary numbers cannot hold.
+    cli([...EXPORT, '--wait', '1.005s', ...AT], 1, 'NOT_FOUND', 'There is no stream "s"'),
+    cli(
+      [...EXPORT, '--until', '1960-01-01', ...AT],
+      2,
+      'USAGE',
+      '--until must be a time of the years 1970 to',
+    ),
+    cli(
+      ['status', '--database', 'DATABASE', '--schema', 'a$commitpost$'],
+      2,
+      'USAGE',
+      '--schema must not contain $commitpost$',
+    ),
     cli(['pause', 'nobody', '--operator', 'kim', ...AT], 1, 'NOT_FOUND', 'There is no subscription "nobody"'),
     cli(['worker'], 1, 'CONFIG_INVALID', 'none of commitpost.config.js, commitpost.config.mjs'),
     cli(['worker', '--config', 'none.mjs'], 1, 'CONFIG_INVALID', 'There is no config file at none.mjs'),
@@ -74,11 +168,12 @@ export const commandLine: Group = {
     cli(['worker', '--config', 'throws.mjs'], 1, 'CONFIG_INVALID', 'cannot be loaded: null was thrown'),
     cli(['worker', '--config', 'typed.ts'], 1, 'CONFIG_INVALID', 'is TypeScript, which Node v'),
     cli(['migrate', 'sql', '--from', '-1'], 2, 'USAGE', '--from must be a whole number'),
+    cli(['migrate', 'sql', '--from', '999'], 2, 'USAGE', '--from must be a whole number from 0 to'),
     cli(
       ['roles', 'sql', '--prefix', 'p'.repeat(60)],
-      1,
-      'INVALID_OPTIONS',
-      'a name must be at most 63 bytes',
+      2,
+      'USAGE',
+      '--prefix must be at most 53 bytes of UTF-8 long',
     ),
     cli(
       ['debezium', 'config', '--database', 'oracle://app:s3cret@db/x'],

@@ -212,6 +212,9 @@ export const headers: Group = {
     detail('correlationId: 5', 'headers.correlationId: must be a string, but is number', () => ({
       correlationId: 5,
     })),
+    detail('traceparent: 5', 'headers.traceparent: must be a string, but is number', () => ({
+      traceparent: 5,
+    })),
     ambient('that throws', 'ambientHeaders(): threw, which it must not: no context', () => {
       throw new Error('no context')
     }),

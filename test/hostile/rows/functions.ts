@@ -244,6 +244,18 @@ export const functions: Group = {
     repository("repository.markFailed('id')", 'reason must be text that is not empty', (scene) =>
       repositoryOf(scene).markFailed('id', wrong(undefined)),
     ),
+    refused(
+      "repository.markProcessed(['404'])",
+      'NOT_FOUND',
+      'There is no delivery of event "404" to "poller" in hand',
+      (scene) => repositoryOf(scene).markProcessed(['404']),
+    ),
+    refused(
+      "repository.markFailed('404', 'broken')",
+      'NOT_FOUND',
+      'There is no delivery of event "404" to "poller" in hand',
+      (scene) => repositoryOf(scene).markFailed('404', 'broken'),
+    ),
     repository('repository.insert(tx, undefined)', 'the entry must be an object', (scene) =>
       scene.inTransaction((tx) => repositoryOf(scene).insert(tx, wrong(undefined))),
     ),

@@ -84,10 +84,10 @@ const settling: readonly Behaviour[] = [
     },
   ),
   done(
-    'a handler blocks the event loop for five leases',
+    'a handler blocks the event loop for two leases',
     'DONE: fenced while late, delivered again if the lease was lost',
-    ({ ctx }) => (ctx.attempt === 1 ? block(500) : undefined),
-    { options: { maxAttempts: 3 }, worker: { leaseMs: 100, housekeepingMs: 10 } },
+    ({ ctx }) => (ctx.attempt === 1 ? block(2_000) : undefined),
+    { options: { maxAttempts: 3 }, worker: { leaseMs: 1_000, housekeepingMs: 10 } },
   ),
   done('an observer throws at everything', 'ignored: DONE', () => undefined, {
     worker: {
@@ -192,7 +192,7 @@ const misuses: readonly Behaviour[] = [
     'ctx.complete(pool)',
     'NOT_IN_TRANSACTION',
     'ctx.complete was called outside a transaction',
-    ({ ctx, pool }) => ctx.complete(pool),
+    ({ ctx, pool }) => ctx.complete(wrong(pool)),
   ),
   misuse('ctx.complete()', 'NOT_IN_TRANSACTION', 'ctx.complete was called without a transaction', ({ ctx }) =>
     ctx.complete(wrong(undefined)),

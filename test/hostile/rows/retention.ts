@@ -95,6 +95,7 @@ export const retentions: Group = {
       note: 'x'.repeat(1_048_576),
     }),
     run("{ dryRun: 'yes' }", 'dryRun must be true or false', { operator: 'kim', dryRun: 'yes' }),
+    run('{ onWait: 5 }', 'onWait must be a function, but is 5', { operator: 'kim', onWait: 5 }),
     run('{ streams: [] }', 'did you mean "stream"?', { operator: 'kim', streams: [] }),
     run('{ signal: 5 }', 'signal must have the methods addEventListener', { operator: 'kim', signal: 5 }),
     refused('a stream without a policy', 'NOT_FOUND', 'There is no retention policy of stream', (scene) =>

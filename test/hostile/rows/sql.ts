@@ -1,3 +1,4 @@
+import pg from 'pg'
 import { createOutbox } from '../../../src/index.ts'
 import {
   migrateUp,
@@ -26,6 +27,11 @@ export const identifiers: Group = {
     invalid('postgresStore({})', 'pool must be a pool of clients, such as new pg.Pool()', () =>
       postgresStore(wrong({})),
     ),
+    invalid(
+      'postgresStore({ pool: a client })',
+      'pool must be a pool of clients, such as new pg.Pool()',
+      () => postgresStore({ pool: wrong(new pg.Client()) }),
+    ),
     invalid("postgresStore({ pool, shema: 'x' })", 'did you mean "schema"?', ({ pool }) =>
       postgresStore(wrong({ pool, shema: 'x' })),
     ),
@@ -38,6 +44,9 @@ export const identifiers: Group = {
     schemaOf("'$commitpost$'", 'a name must not contain $commitpost$', '$commitpost$'),
     invalid('migrateUp()', 'the first argument must be a pool, such as new pg.Pool()', () =>
       migrateUp(wrong(undefined)),
+    ),
+    invalid('migrateUp(a client)', 'the first argument must be a pool, such as new pg.Pool()', () =>
+      migrateUp(wrong(new pg.Client())),
     ),
     invalid("migrateUp(pool, { shema: 'x' })", 'did you mean "schema"?', ({ pool }) =>
       migrateUp(pool, wrong({ shema: 'x' })),
@@ -64,6 +73,9 @@ export const identifiers: Group = {
     ),
     invalid("migrationSql({ schema: 'x', from: -1 })", 'from must be a whole number from 0', () =>
       migrationSql({ schema: 'x', from: -1 }),
+    ),
+    invalid("migrationSql({ schema: 'x', from: 999 })", 'from must be a whole number from 0 to ', () =>
+      migrationSql({ schema: 'x', from: 999 }),
     ),
     invalid('partitionTables()', 'the first argument must be a pool, such as new pg.Pool()', () =>
       partitionTables(wrong(undefined)),

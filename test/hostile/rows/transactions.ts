@@ -12,6 +12,14 @@ const handle = (does: string, tx: (scene: Scene) => unknown): Refusal =>
     scene.outbox.publish(wrong(tx(scene)), 'OrderPlaced', good),
   )
 
+const otherClient = (does: string, tx: unknown): Refusal =>
+  refused(
+    `publish(${does}, …)`,
+    'NOT_IN_TRANSACTION',
+    'was given something without query(text, params)',
+    (scene) => scene.outbox.publish(wrong(tx), 'OrderPlaced', good),
+  )
+
 const without = (does: string, run: Refusal['run']): Refusal =>
   refused(does, 'NOT_IN_TRANSACTION', 'was called without a transaction, so nothing was written', run)
 
@@ -76,8 +84,10 @@ export const transactions: Group = {
       outbox.publish(wrong('postgres://localhost'), 'OrderPlaced', good),
     ),
     handle('the pool', ({ pool }) => pool),
-    handle('{}', () => ({})),
-    handle('{ query: 5 }', () => ({ query: 5 })),
+    otherClient('{}', {}),
+    otherClient('{ query: 5 }', { query: 5 }),
+    otherClient('a transaction of Drizzle', { query: { orders: { findMany: nothing } }, execute: nothing }),
+    otherClient('a transaction of postgres.js', Object.assign(nothing, { unsafe: nothing })),
     handle('a mysql2 pool', () => ({ getConnection: nothing, query: nothing })),
     refused(
       'publish on a client without BEGIN',
@@ -112,6 +122,11 @@ export const transactions: Group = {
       }),
     ),
     transaction('undefined, work', 'pool must be a pool, such as new pg.Pool()', () => [undefined, nothing]),
+    transaction('a client, work', 'and not one client of it', () => [new pg.Client(), nothing]),
+    transaction('a client of a pool, work', 'and not one client of it', () => [
+      { connect: nothing, query: nothing, release: nothing },
+      nothing,
+    ]),
     transaction('pool', 'work must be a function, but is null', ({ pool }) => [pool]),
     transaction('pool, work, null', 'the options must be an object, but is null', ({ pool }) => [
       pool,
