@@ -132,8 +132,6 @@ export {
   NotFoundError,
   NotInTransactionError,
   RetryLaterError,
-  SchemaMissingError,
-  SchemaVersionError,
   SubscriptionConflictError,
   UnknownOutcomeError,
   WorkerStoppingError,
@@ -143,6 +141,14 @@ export type { Language } from './runtime/language.ts'
 export { NoPartitionError } from './runtime/no-partition-error.ts'
 export type { OperatorAct } from './runtime/operator-act.ts'
 export type { Random } from './runtime/random.ts'
+export {
+  REFUSAL_REASONS,
+  type RefusalData,
+  type RefusalOptions,
+  type RefusalReason,
+  RefusedError,
+} from './runtime/refused-error.ts'
+export { SchemaMissingError, SchemaVersionError } from './runtime/schema-errors.ts'
 export { type Backoff, exponential, fixed, schedule } from './settle/backoff.ts'
 export { createClassify, type ErrorClassifier } from './settle/classify.ts'
 export type {
@@ -192,7 +198,7 @@ export type {
   RedriveSkip,
   RedriveState,
 } from './store/redrive-store.ts'
-export type { RetentionRun } from './store/retention-store.ts'
+export type { RetentionRun, RetentionWait } from './store/retention-store.ts'
 export type { OutboxStore, WorkerStore } from './store/store.ts'
 export type { OrderBy, RetireReport, StartFrom } from './store/subscription-store.ts'
 export type { Transaction } from './store/transaction.ts'

@@ -30,6 +30,8 @@ const SEVERITIES: Readonly<Record<ConditionRule, AlertSeverity>> = {
   streamGap: 'error',
 }
 const AGES: ReadonlySet<ConditionRule> = new Set(['oldestPending', 'workerMissing', 'streamGap'])
+/** What a pause explains: more workers would not help. */
+const WAITING: ReadonlySet<ConditionRule> = new Set(['stuckPending', 'unpublished', 'oldestPending'])
 const MOST_LISTED = 10
 const LONGEST_NAME = 200
 
@@ -69,7 +71,7 @@ export class AlertComposer {
       heading: this.#texts.headings.alarm,
       title: this.#texts.conditions[rule](words),
       facts,
-      advice: this.#texts.advice[rule](words.subscription),
+      advice: this.#adviceOn(rule, subscription),
       at,
       since,
       data: { value, threshold, ...(subscription === null ? {} : { subscription: subscription.name }) },
@@ -238,6 +240,12 @@ export class AlertComposer {
     })
   }
 
+  #adviceOn(rule: ConditionRule, subscription: Condition['subscription']): string {
+    const name = subscription?.name ?? ''
+    const isOfPause = WAITING.has(rule) && (subscription?.pausedBy ?? null) !== null
+    return isOfPause ? this.#texts.pausedAdvice(name) : this.#texts.advice[rule](name)
+  }
+
   #standing({
     pending,
     processing,
@@ -279,6 +287,6 @@ export class AlertComposer {
 
   #count(value: number): string {
     const most = mostToCount(this.#parts.options.rules)
-    return value < most ? this.#formats.count(value) : this.#texts.orMore(this.#formats.count(most - 1))
+    return value < most ? this.#formats.count(value) : this.#texts.moreThan(this.#formats.count(most - 1))
   }
 }

@@ -4,6 +4,7 @@ import type { AlertComposer } from './alert-composer.ts'
 import type { ResolvedAlertOptions } from './alert-options.ts'
 import { type Condition, findConditions, mostToCount, type Seen, thresholdOf } from './conditions.ts'
 import { type AlarmStep, decideAlarms } from './decide-alarms.ts'
+import type { SinkFailure } from './sink-sender.ts'
 
 /** What one look is made of. */
 export interface LookParts {
@@ -25,6 +26,8 @@ export interface MonitorRound {
   readonly told: readonly Alert[]
   /** What nobody could be told: it is tried again by the next look. */
   readonly untold: readonly Alert[]
+  /** Which sinks failed meanwhile, and with what. Those that still try when another has taken all are not waited for. */
+  readonly failures: readonly SinkFailure[]
 }
 
 /** More new dead letters than this are told of together. */
@@ -54,7 +57,10 @@ export async function see(
 }
 
 /** Looks, tells what is to be told, and writes down what was. Null when the turn had lapsed by then. */
-export async function lookAndTell(parts: LookParts, turn: MonitorTurn): Promise<MonitorRound | null> {
+export async function lookAndTell(
+  parts: LookParts,
+  turn: MonitorTurn,
+): Promise<Omit<MonitorRound, 'failures'> | null> {
   const { store, options, composer } = parts
   const { rules } = options
   const untoldLetters = rules.deadLetter ? await store.readUntoldLetters(MOST_APART) : NO_LETTERS

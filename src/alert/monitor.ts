@@ -1,16 +1,16 @@
 import type { Masking } from '../event/masking.ts'
 import type { Clock } from '../runtime/clock.ts'
-import { CommitpostError } from '../runtime/errors.ts'
 import type { Ids } from '../runtime/ids.ts'
 import { Outage } from '../runtime/outage.ts'
 import { runPeriodically } from '../runtime/periodic.ts'
 import type { Random } from '../runtime/random.ts'
+import { RefusedError } from '../runtime/refused-error.ts'
 import type { MonitorStore, MonitorTurn } from '../store/alert-store.ts'
 import type { Alert } from './alert.ts'
 import { AlertComposer } from './alert-composer.ts'
 import type { ResolvedAlertOptions } from './alert-options.ts'
 import { type LookParts, lookAndTell, type MonitorRound } from './look.ts'
-import { SinkSender } from './sink-sender.ts'
+import { type SinkFailure, SinkSender } from './sink-sender.ts'
 
 /** Looks after the outbox and tells people, beside any number of others: of all of them one looks and tells at a time. */
 export interface Monitor extends AsyncDisposable {
@@ -68,6 +68,8 @@ class OutboxMonitor implements PokedMonitor {
   #loop: Promise<void> = Promise.resolve()
   #poked: Promise<void> | null = null
   #wanted = false
+  /** Of the look that goes on, or the last one. */
+  #failures: SinkFailure[] = []
   #stopped: Promise<void> | null = null
 
   constructor(parts: MonitorParts) {
@@ -85,7 +87,10 @@ class OutboxMonitor implements PokedMonitor {
         timeoutMs: options.timeoutMs,
         attempts: options.attempts,
         signal: this.#stop.signal,
-        onFailure: (error) => parts.onFailure('alert', error),
+        onFailure: (error, failure) => {
+          this.#failures.push(failure)
+          parts.onFailure('alert', error)
+        },
       }),
     }))
     this.#look = {
@@ -123,8 +128,8 @@ class OutboxMonitor implements PokedMonitor {
   async check(): Promise<MonitorRound> {
     const round = await this.#waitForTurn(true, 0)
     if (round !== null) return round
-    throw new CommitpostError(
-      'INVALID_STATE',
+    throw new RefusedError(
+      'monitor-busy',
       'Another monitor was at it all the time, so this one did not look. Try again later.',
     )
   }
@@ -208,7 +213,10 @@ class OutboxMonitor implements PokedMonitor {
       onError: () => undefined,
     })
     try {
-      return await lookAndTell({ ...this.#look, tell: (alert) => this.#tell(alert, isOurs) }, turn)
+      const failures: SinkFailure[] = []
+      this.#failures = failures
+      const look = await lookAndTell({ ...this.#look, tell: (alert) => this.#tell(alert, isOurs) }, turn)
+      return look === null ? null : { ...look, failures: [...failures] }
     } finally {
       over.abort()
       await kept

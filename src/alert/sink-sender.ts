@@ -7,6 +7,16 @@ import type { Random } from '../runtime/random.ts'
 import { describeError } from '../runtime/text.ts'
 import type { Alert, AlertSink } from './alert.ts'
 
+/** Why a sink did not take an alert. */
+export interface SinkFailure {
+  /** The name of the sink. */
+  readonly sink: string
+  /** The key of the alert. */
+  readonly alert: string
+  /** What the last attempt failed with. */
+  readonly error: string
+}
+
 /** How a sink is tried, and who is told that it failed. */
 export interface SinkSenderParts {
   readonly sink: AlertSink
@@ -17,7 +27,7 @@ export interface SinkSenderParts {
   readonly timeoutMs: number
   readonly attempts: number
   readonly signal: AbortSignal
-  onFailure(error: CommitpostError): void
+  onFailure(error: CommitpostError, failure: SinkFailure): void
 }
 
 interface Waiting {
@@ -102,7 +112,8 @@ export class SinkSender {
   }
 
   #failed(alert: Alert, cause: unknown): void {
-    const message = `The alert "${alert.key}" could not be sent to ${this.#parts.name}: ${describeError(cause)}`
-    this.#parts.onFailure(new CommitpostError('ALERT_NOT_SENT', message))
+    const failure = { sink: this.#parts.name, alert: alert.key, error: describeError(cause) }
+    const message = `The alert "${failure.alert}" could not be sent to ${failure.sink}: ${failure.error}`
+    this.#parts.onFailure(new CommitpostError('ALERT_NOT_SENT', message), failure)
   }
 }

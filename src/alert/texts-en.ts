@@ -83,6 +83,8 @@ export const en: AlertTexts = {
     workerMissing: (subscription) =>
       `Start a worker that serves it, or retire it: commitpost retire ${subscription} --operator NAME`,
   },
+  pausedAdvice: (subscription) =>
+    `It is paused, and no worker takes its deliveries. Once that may end: commitpost resume ${subscription} --operator NAME`,
   deadLetter: (eventType, subscription) => `${eventType} failed for good for ${of(subscription)}`,
   deadLetters: (count) => `New dead letters: ${count}`,
   deadLetterAdvice: (id) => `commitpost dlq show ${id}, then dlq retry ${id} or dlq resolve ${id}`,
@@ -102,5 +104,5 @@ export const en: AlertTexts = {
     `${oldest === null ? '' : `, oldest ${oldest}`}${pausedBy === null ? '' : `, paused by ${pausedBy}`}`,
   oldestLetter: (id, eventType, subscription, age) => `${id}: ${eventType} for ${subscription}, ${age} ago`,
   more: (count) => `and ${count} more`,
-  orMore: (count) => `${count} or more`,
+  moreThan: (count) => `more than ${count}`,
 }

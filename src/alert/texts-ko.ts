@@ -19,7 +19,7 @@ export const ko: AlertTexts = {
     aggregate: '애그리거트',
     subscription: '구독',
     stream: '스트림',
-    traceId: '추적 ID',
+    traceId: '트레이스 ID',
     retryCount: '재시도 횟수',
     error: '오류',
     failedAt: '실패 시각',
@@ -38,15 +38,14 @@ export const ko: AlertTexts = {
     oldest: '가장 오래된 것',
   },
   conditions: {
-    unresolved: ({ value }) => `사람의 결정을 기다리는 데드 레터가 ${value}건입니다`,
+    unresolved: ({ value }) => `사람의 결정을 기다리는 데드 레터 수: ${value}`,
     stuckPending: ({ subscription, value, stuckAfter }) =>
-      `${of(subscription)}에서 ${stuckAfter} 넘게 대기 중인 전달이 ${value}건입니다`,
-    unpublished: ({ subscription, value }) =>
-      `${of(subscription)}에서 아직 끝나지 않은 전달이 ${value}건입니다`,
+      `${of(subscription)}에서 ${stuckAfter} 넘게 대기 중인 전달 수: ${value}`,
+    unpublished: ({ subscription, value }) => `${of(subscription)}에서 아직 끝나지 않은 전달 수: ${value}`,
     oldestPending: ({ subscription, value }) =>
       `${of(subscription)}에서 가장 오래된 대기 전달이 ${value} 동안 기다리고 있습니다`,
     dead: ({ subscription, value }) =>
-      `${of(subscription)}에서 사람의 결정을 기다리는 데드 레터가 ${value}건입니다`,
+      `${of(subscription)}에서 사람의 결정을 기다리는 데드 레터 수: ${value}`,
     meanRetries: ({ subscription, value }) =>
       `${of(subscription)}의 최근 전달은 평균 ${value}회 재시도되었습니다`,
     eventRate: ({ value }) => `이벤트가 초당 ${value}건 발행되고 있습니다`,
@@ -83,6 +82,8 @@ export const ko: AlertTexts = {
     workerMissing: (subscription) =>
       `이 구독을 처리하는 워커를 시작하거나 구독을 종료하십시오: commitpost retire ${subscription} --operator NAME`,
   },
+  pausedAdvice: (subscription) =>
+    `일시 중지되어 워커가 전달을 가져가지 않습니다. 다시 시작해도 되면 재개하십시오: commitpost resume ${subscription} --operator NAME`,
   deadLetter: (eventType, subscription) => `${of(subscription)}에서 ${eventType} 처리가 최종 실패했습니다`,
   deadLetters: (count) => `새 데드 레터가 ${count}건입니다`,
   deadLetterAdvice: (id) => `commitpost dlq show ${id}, 이어서 dlq retry ${id} 또는 dlq resolve ${id}`,
@@ -99,5 +100,5 @@ export const ko: AlertTexts = {
     `${oldest === null ? '' : `, 가장 오래된 대기 ${oldest}`}${pausedBy === null ? '' : `, ${pausedBy}이(가) 일시 중지`}`,
   oldestLetter: (id, eventType, subscription, age) => `${id}: ${subscription}의 ${eventType}, ${age} 전`,
   more: (count) => `그 밖에 ${count}건`,
-  orMore: (count) => `${count} 이상`,
+  moreThan: (count) => `${count} 초과`,
 }

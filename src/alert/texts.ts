@@ -56,6 +56,8 @@ export interface AlertTexts {
   readonly conditions: Readonly<Record<ConditionRule, (words: ConditionWords) => string>>
   readonly recovered: Readonly<Record<ConditionRule, (subscription: string) => string>>
   readonly advice: Readonly<Record<ConditionRule, (subscription: string) => string>>
+  /** In place of the above, where nothing but a pause keeps deliveries waiting. */
+  readonly pausedAdvice: (subscription: string) => string
   readonly deadLetter: (eventType: string, subscription: string) => string
   readonly deadLetters: (count: string) => string
   readonly deadLetterAdvice: (id: string) => string
@@ -68,6 +70,6 @@ export interface AlertTexts {
   readonly reportLine: (words: SubscriptionWords) => string
   readonly oldestLetter: (id: string, eventType: string, subscription: string, age: string) => string
   readonly more: (count: string) => string
-  /** For a count that ended at its limit. */
-  readonly orMore: (count: string) => string
+  /** For a count that ended beyond its limit. */
+  readonly moreThan: (count: string) => string
 }

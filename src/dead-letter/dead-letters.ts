@@ -1,7 +1,7 @@
 import type { Catalogue } from '../event/catalogue.ts'
 import { DEFAULT_MAX_PAYLOAD_BYTES } from '../event/encode-payload.ts'
 import { createMasking, type Masking } from '../event/masking.ts'
-import { type Duration, durationProblem, parseDuration } from '../runtime/duration.ts'
+import { type Duration, durationProblem, LONGEST_AGE, parseDuration } from '../runtime/duration.ts'
 import { type Ids, systemIds } from '../runtime/ids.ts'
 import { actProblems, type OperatorAct } from '../runtime/operator-act.ts'
 import { isRecord, recordProblem, refuseProblems, unknownOptionProblems } from '../runtime/option-checks.ts'
@@ -84,14 +84,11 @@ export function createDeadLetters(store: DeadLetterStore, parts: DeadLetterParts
 
 const OPTION_NAMES: readonly (keyof PurgeOptions)[] = ['olderThan', 'subscription']
 
-/** A hundred years: longer than any database has kept anything, and short enough for its clock. */
-const LONGEST_AGE_MS = 36_525 * 86_400_000
-
 function purgeProblems(options: unknown): readonly (string | null)[] {
   if (!isRecord(options)) return [recordProblem('the options', options)]
   const { olderThan, subscription } = options
   const problem = durationProblem(olderThan)
-  const isTooLong = problem === null && parseDuration(olderThan as Duration) > LONGEST_AGE_MS
+  const isTooLong = problem === null && parseDuration(olderThan as Duration) > parseDuration(LONGEST_AGE)
   return [
     ...unknownOptionProblems(options, OPTION_NAMES),
     problem === null ? null : `olderThan ${problem}`,

@@ -12,13 +12,12 @@ import {
   wholeNumberProblem,
 } from '../runtime/option-checks.ts'
 import { DEAD_LETTER_REASONS } from '../store/dead-letter-store.ts'
-import type { RedriveFilter } from '../store/redrive-store.ts'
+import { MOST_PLANNED_IDS, type RedriveFilter } from '../store/redrive-store.ts'
 import type { ApplyAct } from './apply-plan.ts'
 
 const ID = /^[1-9]\d{0,18}$/
 const FASTEST = 10_000
 const MOST_AT_ONCE = 10_000
-const MOST_IDS = 10_000
 
 type Problems = readonly (string | null)[]
 
@@ -79,9 +78,9 @@ function dateProblem(name: string, value: unknown): string | null {
 
 function idsProblem(ids: unknown): string | null {
   if (ids === undefined) return null
-  const isList = Array.isArray(ids) && ids.length > 0 && ids.length <= MOST_IDS
+  const isList = Array.isArray(ids) && ids.length > 0 && ids.length <= MOST_PLANNED_IDS
   if (isList && ids.every((id) => typeof id === 'string' && ID.test(id))) return null
-  return `ids must be a list of 1 to ${MOST_IDS} whole numbers as text, as \`list\` returns them, but is ${shown(ids)}`
+  return `ids must be a list of 1 to ${MOST_PLANNED_IDS} whole numbers as text, as \`list\` returns them, but is ${shown(ids)}`
 }
 
 const APPLY_OPTIONS: readonly Exclude<keyof ApplyAct, 'operator' | 'note'>[] = [

@@ -34,7 +34,8 @@ export class InvalidEventError extends CommitpostError {
   }
 }
 
-function placeOf(problem: EventProblem): string {
+/** Where a problem is: its path, after its number where it is one of a batch. */
+export function placeOf(problem: EventProblem): string {
   return problem.index === undefined ? problem.path : `[${problem.index}] ${problem.path}`
 }
 

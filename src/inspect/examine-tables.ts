@@ -52,10 +52,20 @@ function sizeFindings(facts: TableFacts, limits: DoctorLimits): readonly JudgedF
 function partitions({ partitions: facts }: TablesFacts): readonly JudgedFinding[] {
   const check = 'partitions'
   if (facts === null) return []
-  const { state, everyDays, madeUntil, daysAhead } = facts
+  const { state, everyDays, madeUntil, daysAhead, missing, unexpected } = facts
   const told = { madeUntil, daysAhead }
   if (state === 'preparing')
     return [{ check, severity: 'warning', code: 'PARTITIONING_UNFINISHED', facts: told }]
-  if (daysAhead < everyDays) return [{ check, severity: 'problem', code: 'PARTITIONS_SHORT', facts: told }]
-  return [{ check, severity: 'ok', code: 'PARTITIONS_AHEAD', facts: told }]
+  const found: JudgedFinding[] = []
+  if (daysAhead < everyDays) found.push({ check, severity: 'problem', code: 'PARTITIONS_SHORT', facts: told })
+  if (missing.length > 0)
+    found.push({ check, severity: 'problem', code: 'PARTITIONS_MISSING', facts: { partitions: missing } })
+  if (unexpected.length > 0)
+    found.push({
+      check,
+      severity: 'warning',
+      code: 'PARTITIONS_UNEXPECTED',
+      facts: { partitions: unexpected },
+    })
+  return found.length > 0 ? found : [{ check, severity: 'ok', code: 'PARTITIONS_AHEAD', facts: told }]
 }

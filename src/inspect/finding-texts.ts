@@ -77,8 +77,7 @@ export const findingTexts: FindingTexts = {
   TABLES_LEAN: () => fine('No table is swollen.'),
   DEAD_TUPLES: ({ table, deadTuples, liveTuples, lastVacuum }, { count, time }) => ({
     message: `${table} has ${count(deadTuples)} dead rows beside ${count(liveTuples)} live ones; last vacuum: ${lastVacuum === null ? 'never' : time(lastVacuum)}.`,
-    advice:
-      'See who holds the horizon (check xmin), then: vacuum. If it comes back, let autovacuum run more often.',
+    advice: `See who holds the horizon (check xmin), then: vacuum ${table}. If it comes back, let autovacuum run more often.`,
   }),
   BLOAT: ({ table, bytes, wastedBytes }, wording) => ({
     message: `About ${megabytes(wastedBytes, wording)} of the ${megabytes(bytes, wording)} of ${table} hold nothing (an estimate).`,
@@ -94,6 +93,15 @@ export const findingTexts: FindingTexts = {
     message: `There are partitions up to ${time(madeUntil)} only: what is published from then on is refused.`,
     advice:
       'Workers make them: see that one runs, and what it says of partitions. By hand: commitpost migrate partition.',
+  }),
+  PARTITIONS_MISSING: ({ partitions }) => ({
+    message: `Partitions are gone or detached: ${nameList(partitions)}. What was in them is not seen by anybody, and what is published for their time is refused.`,
+    advice:
+      'Make or attach them again: docs/partitions.md, "A partition that is gone". Then run commitpost verify.',
+  }),
+  PARTITIONS_UNEXPECTED: ({ partitions }) => ({
+    message: `Partitions that Commitpost did not make: ${nameList(partitions)}. They may stand in the way of those that workers make ahead.`,
+    advice: 'Find out who attached them. See what they hold, and detach them.',
   }),
   PARTITIONING_UNFINISHED: ({ madeUntil }, { time }) => ({
     message: `Somebody began to partition the tables and has not finished. Until then ids of ${time(madeUntil)} and later are refused.`,
@@ -155,12 +163,14 @@ function holderText({ kind, name, pid }: XminHolder): string {
   return texts[kind]
 }
 
-const MOST_TYPES = 20
+const MOST_NAMES = 20
+
+/** Names, cut where there are very many. */
+export function nameList(names: readonly string[]): string {
+  return [...names.slice(0, MOST_NAMES), ...(names.length > MOST_NAMES ? ['…'] : [])].join(', ')
+}
 
 /** Types of events with how many there are, cut where there are very many. */
 export function typeList(types: readonly StoredType[], count: Wording['count']): string {
-  const named = types
-    .slice(0, MOST_TYPES)
-    .map((type) => `${type.eventType} (${type.stream}, ${count(type.count)})`)
-  return [...named, ...(types.length > MOST_TYPES ? ['…'] : [])].join(', ')
+  return nameList(types.map((type) => `${type.eventType} (${type.stream}, ${count(type.count)})`))
 }

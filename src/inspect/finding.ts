@@ -45,6 +45,8 @@ export interface FindingFacts {
   readonly AUTOVACUUM_OFF: { readonly table: string }
   readonly PARTITIONS_AHEAD: { readonly madeUntil: Date; readonly daysAhead: number }
   readonly PARTITIONS_SHORT: { readonly madeUntil: Date; readonly daysAhead: number }
+  readonly PARTITIONS_MISSING: { readonly partitions: readonly string[] }
+  readonly PARTITIONS_UNEXPECTED: { readonly partitions: readonly string[] }
   readonly PARTITIONING_UNFINISHED: { readonly madeUntil: Date; readonly daysAhead: number }
   readonly XMIN_FREE: Nothing
   readonly XMIN_HELD: XminHolder

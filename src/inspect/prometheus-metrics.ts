@@ -17,6 +17,7 @@ import { property } from '../runtime/property.ts'
 import type { GaugeStore } from '../store/gauge-store.ts'
 import { GaugeCollector } from './gauge-collector.ts'
 import { gaugeFamilies } from './gauge-families.ts'
+import { DEFAULT_PREFIX, prefixProblem } from './metric-prefix.ts'
 
 /** How metrics are named, and what reading the tables for them may cost. */
 export interface PrometheusMetricsOptions {
@@ -60,11 +61,6 @@ export interface PrometheusMetrics extends Meter {
   render(): Promise<string>
 }
 
-/** What metrics begin with unless told otherwise. */
-export const DEFAULT_PREFIX = 'commitpost'
-
-const PREFIX = /^[a-zA-Z_:][a-zA-Z0-9_:]{0,62}[a-zA-Z0-9]$/
-
 /** Makes metrics. Reads nothing and opens no connection until they are rendered. */
 export function prometheusMetrics(options: PrometheusMetricsOptions): PrometheusMetrics {
   refuseProblems('prometheusMetrics', metricsProblems(options))
@@ -80,12 +76,6 @@ export function prometheusMetrics(options: PrometheusMetricsOptions): Prometheus
     render: async () =>
       expose(prefix, [...gaugeFamilies(await collector.collect(), labels), ...workers.families()]),
   }
-}
-
-/** What is wrong with a prefix, as a sentence; null if nothing is. */
-export function prefixProblem(name: string, value: unknown): string | null {
-  if (value === undefined || (typeof value === 'string' && PREFIX.test(value))) return null
-  return `${name} must be 2 to 64 letters, digits, underscores or colons that begin with no digit and end with no underscore, but is ${shown(value)}`
 }
 
 const OPTION_NAMES: readonly (keyof PrometheusMetricsOptions)[] = [

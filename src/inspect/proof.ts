@@ -1,15 +1,11 @@
 import { createMasking, type MaskedEvent, type Masking } from '../event/masking.ts'
 import { isUuid } from '../runtime/ids.ts'
 import { refuseProblems, shown } from '../runtime/option-checks.ts'
-import type { TracedEvent, TracedLetter } from '../store/event-trace.ts'
+import type { ArchivedEvent, TracedEvent, TracedLetter } from '../store/event-trace.ts'
 import type { AuditReport, ProofStore, VerifyReport } from '../store/proof-store.ts'
 import { type DoctorOptions, doctorLimits } from './doctor-options.ts'
-import { examine } from './examine.ts'
-import type { Finding, Severity } from './finding.ts'
-import { findingText, findingTexts } from './finding-texts.ts'
+import type { Finding, JudgedFinding, Severity } from './finding.ts'
 import type { Reason } from './reason.ts'
-import { reasonOf } from './reason-of.ts'
-import { reasonTexts, sentenceOf } from './reason-texts.ts'
 import { type VerifyOptions, verifyRequest } from './verify-options.ts'
 import { plainWording } from './wording.ts'
 
@@ -37,6 +33,8 @@ export interface WhyReport {
   readonly subscriptions: readonly SubscriptionReason[]
   /** True where the event is there and no subscription takes it. */
   readonly unmatched: boolean
+  /** Where the event is gone because retention archived it: which archive has it, and who had got it. */
+  readonly archived: ArchivedEvent | null
   /** Where the event is gone: the dead letters that outlived it. */
   readonly letters: readonly (TracedLetter & { readonly subscription: string })[]
 }
@@ -71,6 +69,7 @@ export function createProof(
     doctor: async (options = {}) => {
       const limits = doctorLimits(options)
       const facts = await store.doctorFacts(limits)
+      const { examine } = await import('./examine.ts')
       return reportOf(examine(facts, limits, options.eventTypes ?? knownTypes()))
     },
     why: async (eventId) => {
@@ -85,7 +84,8 @@ export function createProof(
   }
 }
 
-function reportOf(judged: ReturnType<typeof examine>): DoctorReport {
+async function reportOf(judged: readonly JudgedFinding[]): Promise<DoctorReport> {
+  const { findingText, findingTexts } = await import('./finding-texts.ts')
   const severities = new Set(judged.map(({ severity }) => severity))
   const worst = (['problem', 'warning'] as const).find((severity) => severities.has(severity))
   return {
@@ -95,7 +95,9 @@ function reportOf(judged: ReturnType<typeof examine>): DoctorReport {
 }
 
 async function whyReport(store: ProofStore, masking: Masking, eventId: string): Promise<WhyReport> {
-  const { event, payload, subscriptions, letters, waitsFor } = await store.traceEvent(eventId)
+  const { reasonOf } = await import('./reason-of.ts')
+  const { reasonTexts, sentenceOf } = await import('./reason-texts.ts')
+  const { event, payload, subscriptions, archived, letters, waitsFor } = await store.traceEvent(eventId)
   const about = { type: event?.eventType ?? '', payload }
   const reasons = subscriptions.map((trace) => {
     const reason = masked(reasonOf(trace, waitsFor), about, masking)
@@ -106,7 +108,7 @@ async function whyReport(store: ProofStore, masking: Masking, eventId: string): 
     }
   })
   const unmatched = event !== null && reasons.every(({ reason }) => reason.kind === 'not-taken')
-  return { eventId: eventId.toLowerCase(), event, subscriptions: reasons, unmatched, letters }
+  return { eventId: eventId.toLowerCase(), event, subscriptions: reasons, unmatched, archived, letters }
 }
 
 function masked(reason: Reason, event: MaskedEvent, masking: Masking): Reason {

@@ -7,6 +7,7 @@ import {
   unknownOptionProblems,
   wholeNumberProblem,
 } from '../runtime/option-checks.ts'
+import { EARLIEST_TIME_MS, LATEST_TIME_MS } from '../runtime/time-bounds.ts'
 import type { VerifyRequest } from '../store/proof-store.ts'
 
 /** Which part of the outbox to verify. */
@@ -36,7 +37,6 @@ export interface VerifyOptions {
 const OPTION_NAMES: readonly (keyof VerifyOptions)[] = ['since', 'until', 'subscription', 'limit']
 const DEFAULT_LIMIT = 20
 const MOST = 10_000
-const YEAR_9999_MS = Date.UTC(9_999, 0)
 
 /** The options with their defaults. @throws InvalidOptionsError with all their problems. */
 export function verifyRequest(options: VerifyOptions): VerifyRequest {
@@ -63,6 +63,7 @@ function verifyProblems(options: unknown): readonly (string | null)[] {
 
 function timeProblem(name: string, value: unknown): string | null {
   if (value === undefined) return null
-  const isFine = value instanceof Date && value.getTime() >= 0 && value.getTime() < YEAR_9999_MS
+  const isFine =
+    value instanceof Date && value.getTime() >= EARLIEST_TIME_MS && value.getTime() <= LATEST_TIME_MS
   return isFine ? null : `${name} must be a Date of the years 1970 to 9998, but is ${shown(value)}`
 }

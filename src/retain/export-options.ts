@@ -1,4 +1,4 @@
-import { type Duration, durationProblem, parseDuration } from '../runtime/duration.ts'
+import { type Duration, durationProblem, LONGEST_AGE, parseDuration } from '../runtime/duration.ts'
 import { actProblems, type OperatorAct } from '../runtime/operator-act.ts'
 import {
   booleanProblem,
@@ -78,8 +78,6 @@ const DEFAULT_FILE_EVENTS = 100_000
 const MOST_FILE_EVENTS = 500_000
 const DEFAULT_WAIT_MS = 30_000
 const LONGEST_WAIT_MS = 86_400_000
-/** A hundred years: longer than any database has kept anything, and short enough for its clock. */
-const LONGEST_AGE_MS = 36_525 * 86_400_000
 
 const OPTION_NAMES: readonly (keyof ExportRunOptions)[] = [
   'stream',
@@ -156,5 +154,7 @@ function ageProblem(olderThan: unknown): string | null {
   if (olderThan === undefined) return null
   const problem = durationProblem(olderThan)
   if (problem !== null) return `olderThan ${problem}`
-  return parseDuration(olderThan as Duration) > LONGEST_AGE_MS ? 'olderThan must be at most 100 years' : null
+  return parseDuration(olderThan as Duration) > parseDuration(LONGEST_AGE)
+    ? 'olderThan must be at most 100 years'
+    : null
 }

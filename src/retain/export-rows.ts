@@ -1,6 +1,6 @@
 import type { Masking } from '../event/masking.ts'
-import { CommitpostError } from '../runtime/errors.ts'
 import { shown } from '../runtime/option-checks.ts'
+import { RefusedError } from '../runtime/refused-error.ts'
 import type { ExportedEvent, ExportItem, ExportRange, ExportStore } from '../store/export-store.ts'
 import type { ExportMasking } from './export-manifest.ts'
 
@@ -75,11 +75,11 @@ function smaller(one: bigint, other: bigint): bigint {
   return one < other ? one : other
 }
 
-function removedMeanwhile(count: number): CommitpostError {
+function removedMeanwhile(count: number): RefusedError {
   const message =
     `${count} event(s) of the stream were removed while they were being exported, so nothing was recorded. Let ` +
     'retention wait for exports of this stream, and start again.'
-  return new CommitpostError('INVALID_STATE', message)
+  return new RefusedError('removed-meanwhile', message, { data: { events: String(count) } })
 }
 
 /** Turns events into lines of NDJSON, and remembers what of them was masked. */
@@ -124,9 +124,9 @@ export class RowWriter {
   }
 }
 
-function unknownType({ type, eventId }: ExportedEvent['event']): CommitpostError {
+function unknownType({ type, eventId }: ExportedEvent['event']): RefusedError {
   const message =
     `Event ${eventId} is of type ${shown(type)}, which is not in the catalogue, so nobody can tell what in its payload ` +
     'is sensitive. Nothing was exported. Add the type to the catalogue, or reveal everything.'
-  return new CommitpostError('UNKNOWN_EVENT_TYPE', message)
+  return new RefusedError('type-not-in-catalogue', message, { data: { event: eventId, type } })
 }

@@ -13,8 +13,6 @@ import {
 import type { ExportQuery, ExportRecord, ExportStore } from '../store/export-store.ts'
 import { type ExportRunOptions, exportRequest, streamProblem } from './export-options.ts'
 import type { ExportReport } from './export-report.ts'
-import { runExport } from './run-export.ts'
-import { verifyExport } from './verify-export.ts'
 
 /** Cold exports: streams as files that can be checked years later. */
 export interface Exports {
@@ -49,6 +47,7 @@ export function createExports(parts: ExportsParts): Exports {
   return {
     run: async (options) => {
       const request = exportRequest(options)
+      const { runExport } = await import('./run-export.ts')
       return runExport({ store: parts.openStore(), masking, clock }, request)
     },
     list: async (query = {}) => {
@@ -60,7 +59,7 @@ export function createExports(parts: ExportsParts): Exports {
         textProblem('the path', path ?? null),
         ...(act === undefined ? [] : actProblems(act)),
       ])
-      return verifyExport(path, parts.openStore(), act ?? null)
+      return verified(path, parts.openStore(), act ?? null)
     },
   }
 }
@@ -68,7 +67,16 @@ export function createExports(parts: ExportsParts): Exports {
 /** Reads an export again without a database: its files and its manifest, and nothing else. */
 export async function verifyExportFiles(path: string): Promise<ExportReport> {
   refuseProblems('verifyExportFiles', [textProblem('the path', path ?? null)])
-  return verifyExport(path, null, null)
+  return verified(path, null, null)
+}
+
+async function verified(
+  path: string,
+  store: ExportStore | null,
+  act: OperatorAct | null,
+): Promise<ExportReport> {
+  const { verifyExport } = await import('./verify-export.ts')
+  return verifyExport(path, store, act)
 }
 
 const MOST_AT_ONCE = 1_000

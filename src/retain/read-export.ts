@@ -32,11 +32,11 @@ export async function exportDirectory(path: string): Promise<string> {
   } catch (error) {
     // The manifest of a half-written export is not there, its directory is.
     if (!isMissing(error) || basename(full) !== MANIFEST) {
-      throw fileError('There is no export to verify', full, error)
+      throw fileError('export-missing', full, error)
     }
   }
   if (basename(full) === MANIFEST) return dirname(full)
-  throw fileError('This is neither the directory of an export nor its manifest', full, { code: 'ENOTDIR' })
+  throw fileError('not-an-export', full, { code: 'ENOTDIR' })
 }
 
 /** Reads the manifest and sees that there are no other files than it names. @throws ExportFault */

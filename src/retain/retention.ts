@@ -1,5 +1,5 @@
 import type { Clock } from '../runtime/clock.ts'
-import { CommitpostError, NotFoundError } from '../runtime/errors.ts'
+import { NotFoundError } from '../runtime/errors.ts'
 import type { Ids } from '../runtime/ids.ts'
 import { actProblems, type OperatorAct } from '../runtime/operator-act.ts'
 import {
@@ -10,7 +10,13 @@ import {
   refuseProblems,
   textProblem,
 } from '../runtime/option-checks.ts'
-import type { RetentionRequest, RetentionRun, RetentionStore } from '../store/retention-store.ts'
+import { RefusedError } from '../runtime/refused-error.ts'
+import type {
+  RetentionRequest,
+  RetentionRun,
+  RetentionStore,
+  RetentionWait,
+} from '../store/retention-store.ts'
 import { carryOut } from './carry-out.ts'
 import type { ResolvedRetention } from './retention-options.ts'
 
@@ -28,6 +34,8 @@ export interface RetainAct extends OperatorAct {
   readonly dryRun?: boolean
   /** Told how far a run is, after every batch. */
   readonly onProgress?: (run: RetentionRun) => void
+  /** Told what the run of a policy waits for, once until it goes on. */
+  readonly onWait?: (policy: string, waitsFor: RetentionWait) => void
   /** Ends it after the batch under way: whoever runs it next goes on there. */
   readonly signal?: AbortSignal
 }
@@ -72,7 +80,7 @@ export interface RetentionParts {
   readonly ids: Pick<Ids, 'workerId'>
 }
 
-const ACT_NAMES = ['stream', 'dryRun', 'onProgress', 'signal'] as const
+const ACT_NAMES = ['stream', 'dryRun', 'onProgress', 'onWait', 'signal'] as const
 
 /** Retention of an outbox, with arguments checked before the database is asked. */
 export function createRetention({ store, retention, clock, ids }: RetentionParts): Retention {
@@ -106,7 +114,7 @@ export function createRetention({ store, retention, clock, ids }: RetentionParts
 
 function runProblems(act: unknown): readonly (string | null)[] {
   if (!isRecord(act)) return actProblems(act)
-  const { stream, dryRun, onProgress, signal } = act
+  const { stream, dryRun, onProgress, onWait, signal } = act
   // Nothing is done by it, so nobody has to answer for it.
   const named = dryRun === true && act['operator'] === undefined ? { ...act, operator: 'nobody' } : act
   return [
@@ -114,14 +122,15 @@ function runProblems(act: unknown): readonly (string | null)[] {
     textProblem('stream', stream),
     booleanProblem('dryRun', dryRun),
     functionProblem('onProgress', onProgress),
+    functionProblem('onWait', onWait),
     methodsProblem('signal', signal, ['addEventListener']),
   ]
 }
 
 function chosen(resolved: ResolvedRetention | null, stream: string | undefined): ResolvedRetention {
   if (resolved === null) {
-    throw new CommitpostError(
-      'INVALID_STATE',
+    throw new RefusedError(
+      'no-retention-policy',
       'There is no retention policy: give createOutbox the option `retention: { policies: [ … ] }`.',
     )
   }
@@ -148,7 +157,7 @@ async function planned(store: RetentionStore, request: RetentionRequest): Promis
 async function ran(
   parts: Pick<Parameters<typeof carryOut>[0], 'store' | 'clock' | 'pace' | 'stepper'>,
   request: RetentionRequest,
-  { operator, note, onProgress, signal = new AbortController().signal }: RetainAct,
+  { operator, note, onProgress, onWait, signal = new AbortController().signal }: RetainAct,
 ): Promise<RetentionReport> {
   const { store } = parts
   const { policy, stream } = request
@@ -157,13 +166,18 @@ async function ran(
     const runs = await store.retentionRuns(policy)
     return runs.find(({ id }) => id === runId) as RetentionRun
   }
+  let toldOf: RetentionWait | null = null
   await carryOut({
     ...parts,
     runId,
     act: { operator, note: note ?? null },
     signal,
     waitsForOthers: true,
-    onStep: async () => onProgress?.(await read()),
+    onStep: async ({ state, waitsFor }) => {
+      if (state !== 'busy') onProgress?.(await read())
+      if (waitsFor !== null && waitsFor !== toldOf) onWait?.(policy, waitsFor)
+      toldOf = waitsFor
+    },
   })
   const { deleted, archived, awaitingExport, unknownType, finishedAt } = await read()
   const state = finishedAt === null ? 'interrupted' : 'done'

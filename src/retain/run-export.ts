@@ -3,6 +3,7 @@ import { join, resolve } from 'node:path'
 import type { Masking } from '../event/masking.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { CommitpostError, NotFoundError } from '../runtime/errors.ts'
+import { RefusedError } from '../runtime/refused-error.ts'
 import type { ExportRecord, ExportStore, NewExport } from '../store/export-store.ts'
 import type { ExportRequest } from './export-options.ts'
 import { fileError, isOfFileSystem } from './file-error.ts'
@@ -81,11 +82,11 @@ async function decidedPosition(
   return barrier.position
 }
 
-function notDecided(waitMs: number): CommitpostError {
+function notDecided(waitMs: number): RefusedError {
   const message =
     `A transaction that was open before this export has not ended within ${waitMs} ms. As long as it is, nobody can ` +
     'tell whether it will publish events of this range, so nothing was exported. `commitpost doctor` names it.'
-  return new CommitpostError('INVALID_STATE', message)
+  return new RefusedError('transaction-open', message, { data: { waitMs: String(waitMs) } })
 }
 
 /** A new one for every export, so that no two are ever mixed: one that was broken off stays apart. */
@@ -105,16 +106,16 @@ async function assertUsable(directory: string): Promise<void> {
     await access(directory, constants.W_OK)
   } catch (error) {
     // Not made here: a path that is mistyped, or a disk that is not mounted, would be filled without anybody noticing.
-    throw fileError('The directory for exports cannot be used', directory, error)
+    throw fileError('directory-unusable', directory, error)
   }
-  if (!isDirectory) throw fileError('The directory for exports is a file', directory, { code: 'ENOTDIR' })
+  if (!isDirectory) throw fileError('directory-is-file', directory, { code: 'ENOTDIR' })
 }
 
 async function makeDirectory(directory: string): Promise<void> {
   try {
     await mkdir(directory, { mode: OWNER_ONLY })
   } catch (error) {
-    throw fileError('The directory of the export cannot be made', directory, error)
+    throw fileError('directory-not-made', directory, error)
   }
 }
 
@@ -124,7 +125,7 @@ async function orRemove<Result>(directory: string, work: () => Promise<Result>):
     return await work()
   } catch (error) {
     await rm(directory, { recursive: true, force: true })
-    throw isOfFileSystem(error) ? fileError('The export could not be written', directory, error) : error
+    throw isOfFileSystem(error) ? fileError('export-not-written', directory, error) : error
   }
 }
 
@@ -141,10 +142,10 @@ async function record(store: ExportStore, exported: NewExport): Promise<ExportRe
   }
 }
 
-function unknownOutcome(location: string, cause: unknown): CommitpostError {
+function unknownOutcome(location: string, cause: unknown): RefusedError {
   const message =
     `The export was written to ${location}, but the connection broke while it was being recorded, so nobody knows ` +
     'whether it is. `commitpost export verify` on that directory tells. If it is not, remove it: the next export ' +
     'begins at the same position.'
-  return new CommitpostError('UNKNOWN_OUTCOME', message, { cause })
+  return new RefusedError('export-unrecorded', message, { data: { path: location }, cause })
 }

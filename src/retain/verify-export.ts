@@ -37,7 +37,7 @@ export async function verifyExport(
     return { ...found, holds: true }
   } catch (error) {
     if (error instanceof ExportFault) return { ...found, problem: error.problem }
-    throw isOfFileSystem(error) ? fileError('The export could not be read', directory, error) : error
+    throw isOfFileSystem(error) ? fileError('export-unreadable', directory, error) : error
   }
 }
 

@@ -1,6 +1,7 @@
 import { BatchDispatcher } from '../dispatch/batch-dispatcher.ts'
 import type { EventDispatcher } from '../dispatch/dispatcher.ts'
 import { CommitpostError } from '../runtime/errors.ts'
+import { RefusedError } from '../runtime/refused-error.ts'
 import { decide } from '../settle/decide.ts'
 import type { RegisteredSubscription } from '../store/subscription-store.ts'
 import type { LogDelivery } from '../stream/log-delivery.ts'
@@ -16,17 +17,15 @@ export interface ComposedReader {
 }
 
 /** Puts together what reads the log for a subscription. A relay has a session of its own here: of one, sends take turns. */
-export function composeReader(
+export async function composeReader(
   env: WorkerEnvironment,
   resolved: ResolvedSubscription,
   { id, name, orderBy }: RegisteredSubscription,
-): ComposedReader {
-  const { streams } = env.store
+): Promise<ComposedReader> {
+  const streams = await env.store.openStreams()
   if (streams === null) {
-    throw new CommitpostError(
-      'STREAM_UNAVAILABLE',
-      `This store has no log to read for subscription "${name}".`,
-    )
+    const message = `This store has no log to read for subscription "${name}".`
+    throw new RefusedError('stream-of-store', message, { data: { subscription: name } })
   }
   const session = openTransport(env, resolved)
   const handlers =

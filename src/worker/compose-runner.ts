@@ -13,15 +13,15 @@ import { type Ended, tellCrashed } from '../queue/report.ts'
 import { Runner } from '../queue/runner.ts'
 import type { RunnerOptions } from '../queue/runner-parts.ts'
 import { type DeliverySource, UnorderedSource } from '../queue/source.ts'
-import { Unparker } from '../queue/unparker.ts'
+import { letsKeyGoOn, Unparker } from '../queue/unparker.ts'
 import { writtenTogether } from '../queue/written-together.ts'
+import { OutOfTurnError } from '../runtime/errors.ts'
 import { decide } from '../settle/decide.ts'
 import { Settler } from '../settle/settler.ts'
 import type { LaneDelivery } from '../store/queue-store.ts'
 import type { PolicyRedrive } from '../store/redrive-store.ts'
 import type { RegisteredSubscription } from '../store/subscription-store.ts'
 import type { StreamReader } from '../stream/stream-reader.ts'
-import { composeReader } from './compose-reader.ts'
 import { mayGoTogether, openTransport } from './open-transport.ts'
 import type { ResolvedSubscription } from './resolve-subscription.ts'
 import { dispatcherOf, type WorkerEnvironment } from './worker-environment.ts'
@@ -39,17 +39,19 @@ export interface RunningSubscription {
 }
 
 /** Puts a subscription's parts together: source, backlog, dispatcher, settler, runner. */
-export function composeRunner(
+export async function composeRunner(
   env: WorkerEnvironment,
   resolved: ResolvedSubscription,
   registered: RegisteredSubscription,
-): RunningSubscription {
+): Promise<RunningSubscription> {
   const queued =
     registered.lanes === 0
       ? composeUnordered(env, resolved, registered)
       : composeOrdered(env, resolved, registered)
   if (registered.engine === 'queue') return queued
-  const log = composeReader(env, resolved, registered)
+  // Most workers read no log: what does is loaded for those that do.
+  const { composeReader } = await import('./compose-reader.ts')
+  const log = await composeReader(env, resolved, registered)
   const close = async (): Promise<void> => void (await Promise.all([queued.close(), log.close()]))
   return { ...queued, reader: log.reader, close }
 }
@@ -71,7 +73,9 @@ function composeUnordered(
     source: new UnorderedSource(env.store, taker, env.leaseClock),
     afterSettled: () => {},
     together: (results) => results.length,
+    turnOf: () => null,
     hasUnsettledBefore: () => false,
+    mayBeDone: () => true,
     idle: async () => {},
   })
 }
@@ -104,6 +108,7 @@ function composeOrdered(
     subscriptionId: id,
     onDead,
     countInHand: (key) => backlog.count(key),
+    isReturning: (key) => backlog.isReturning(key),
     onUnparked: () => running.runner.wake(),
     onError: (error) => observer({ kind: 'error', during: 'unpark', error, subscription: name }),
   })
@@ -114,6 +119,9 @@ function composeOrdered(
     source,
     afterSettled: (written) => unparker.settled(written),
     together: (results) => (onDead === 'continue' ? writtenTogether(results) : results.length),
+    turnOf: ({ delivery, settlement, completed }) =>
+      completed !== true && letsKeyGoOn(settlement, onDead) ? delivery.key : null,
+    mayBeDone: (delivery) => backlog.mayBeDone(delivery),
     hasUnsettledBefore: (delivery) => hand.some((one) => one.key === delivery.key && isLater(delivery, one)),
     idle: () => unparker.idle(),
   })
@@ -145,10 +153,49 @@ interface KindParts<Delivery extends ClaimedDelivery> {
   afterSettled(written: readonly Ended<Delivery>[]): void
   /** How many of the first results may be written in one batch. */
   together(results: readonly Ended<Delivery>[]): number
+  /** The key of which nothing may be written before this result is; null where that is any. */
+  turnOf(result: Ended<Delivery>): string | null
   /** Whether something in hand has to be written before this one may be DONE. */
   hasUnsettledBefore(delivery: Delivery): boolean
+  /** Whether nothing that has to be written first cannot be. */
+  mayBeDone(delivery: Delivery): boolean
   /** Resolves when what `afterSettled` began is done. */
   idle(): Promise<void>
+}
+
+/** Committed with its handler's transaction, a delivery must not be DONE before what was done before it. */
+async function untilItsTurn<Delivery extends ClaimedDelivery>(
+  delivery: Delivery,
+  kind: Pick<KindParts<Delivery>, 'hasUnsettledBefore' | 'mayBeDone'>,
+  settler: { flush(): Promise<void> },
+): Promise<void> {
+  if (kind.hasUnsettledBefore(delivery)) await settler.flush()
+  if (!kind.mayBeDone(delivery)) throw new OutOfTurnError(delivery.event)
+}
+
+/** What writes the results of a runner, which is made after it. */
+function composeSettler<Delivery extends ClaimedDelivery>(
+  env: WorkerEnvironment,
+  { batchSize, definition }: ResolvedSubscription,
+  kind: Pick<KindParts<Delivery>, 'together' | 'turnOf'>,
+  runner: () => Runner<Delivery>,
+): Settler<Ended<Delivery>> {
+  const { clock, random, giveUp, observer, store } = env
+  return new Settler<Ended<Delivery>>({
+    together: (results) => kind.together(results),
+    turnOf: (result) => kind.turnOf(result),
+    settle: (batch) => store.settle(batch),
+    clock,
+    random,
+    batchSize,
+    giveUp,
+    onSettled: (batch, report, doubt) => runner().settled(batch, report, doubt),
+    onRefused: (item, error) => runner().unwritten(item, error),
+    onWaiting: (item) => runner().unwritten(item),
+    onOutrun: (behind, lost) => runner().outrun(behind, lost),
+    onGivenUp: (batch, error) => runner().gaveUp(batch, error),
+    onOutage: (error) => observer({ kind: 'error', during: 'settle', error, subscription: definition.name }),
+  })
 }
 
 function compose<Delivery extends ClaimedDelivery>(
@@ -158,30 +205,23 @@ function compose<Delivery extends ClaimedDelivery>(
 ): RunningSubscription & { readonly runner: Runner<Delivery> } {
   const { definition, retry } = resolved
   const { clock, random, observer, limits, store } = env
-  const settler = new Settler<Ended<Delivery>>({
-    settle: (batch) => store.settle(batch),
-    clock,
-    random,
-    batchSize: resolved.batchSize,
-    together: (results) => kind.together(results),
-    giveUp: env.giveUp,
-    onSettled: (batch, report, again) => runner.settled(batch, report, again),
-    onRefused: (item, error) => runner.refused(item, error),
-    onGivenUp: (batch, error) => runner.gaveUp(batch, error),
-    onOutage: (error) => observer({ kind: 'error', during: 'settle', error, subscription: definition.name }),
-  })
+  const settler = composeSettler(env, resolved, kind, (): Runner<Delivery> => runner)
   const session = openTransport(env, resolved)
   const handlers =
     session === null
       ? dispatcherOf<Delivery>(env, resolved, async (delivery, tx) => {
-          // Committed with its handler's transaction, it must not be DONE before what was done before it.
-          if (kind.hasUnsettledBefore(delivery)) await settler.flush()
+          await untilItsTurn(delivery, kind, settler)
           await env.services.complete(delivery, tx)
         })
       : new BatchDispatcher<Delivery>({ session, clock, batchSize: resolved.batchSize })
   const runner = new Runner<Delivery>({
-    ...env,
-    ...kind,
+    source: kind.source,
+    backlog: kind.backlog,
+    hand: kind.hand,
+    afterSettled: (written) => kind.afterSettled(written),
+    gate: env.gate,
+    random,
+    observer,
     clock: env.leaseClock,
     subscription: { id: kind.id, name: definition.name },
     options: runnerOptions(resolved, limits),

@@ -2,7 +2,7 @@ import type { ClaimedDelivery, Settlement } from '../delivery/delivery.ts'
 import { deliveryFailure, type OwnFailureCode } from '../delivery/failure.ts'
 import type { Catalogue, EventName, PayloadInput } from '../event/catalogue.ts'
 import type { EventBus } from '../publish/event-bus.ts'
-import { CommitpostError, LeaseLostError } from '../runtime/errors.ts'
+import { CommitpostError, LeaseLostError, NotFoundError } from '../runtime/errors.ts'
 import { type Ids, systemIds } from '../runtime/ids.ts'
 import {
   functionProblem,
@@ -55,7 +55,10 @@ export interface OutboxRepository<C extends Catalogue, Tx> extends AsyncDisposab
   insert<Name extends EventName<C>>(tx: Tx, entry: NewOutboxEntry<C, Name>): Promise<string>
   /** Takes up to so many events. Nobody else gets them until they are marked or the lease ends. */
   findPending(limit: number): Promise<readonly OutboxEntry[]>
-  /** These are done. @throws LeaseLostError for the first that is not held any more; the others are written. */
+  /**
+   * These are done. The others are written where it throws.
+   * @throws NotFoundError for the first that is not held, LeaseLostError for the first whose lease has ended
+   */
   markProcessed(ids: readonly string[]): Promise<void>
   /** This one failed: it is PENDING again after a pause or, with no attempts left, a dead letter. */
   markFailed(id: string, reason: string): Promise<void>
@@ -249,9 +252,9 @@ class LeasingRepository<C extends Catalogue, Tx> implements OutboxRepository<C, 
     for (const id of ids) if (!locked.has(id)) this.#held.delete(id)
     if (locked.size > 0) throw lockedError([...locked])
     const lostPositions = new Set(lost.map(({ position }) => position))
-    const eventId = notHeld ?? held.find(({ position }) => lostPositions.has(position))?.event.eventId
-    if (eventId === undefined) return
-    throw new LeaseLostError({ eventId, subscription: this.#options.subscription })
+    if (notHeld !== undefined) throw notHeldError(notHeld, this.#options.subscription)
+    const eventId = held.find(({ position }) => lostPositions.has(position))?.event.eventId
+    if (eventId !== undefined) throw new LeaseLostError({ eventId, subscription: this.#options.subscription })
   }
 }
 
@@ -261,6 +264,13 @@ function lockedError(ids: readonly string[]): CommitpostError {
     `The deliveries of these events are locked by another transaction, so nothing was written for them: ${ids.join(', ')}. ` +
       'They are still held: mark them again when that transaction has ended.',
   )
+}
+
+function notHeldError(id: string, subscription: string): NotFoundError {
+  const message =
+    `There is no delivery of event ${shown(id)} to "${subscription}" in hand: findPending of this repository has not ` +
+    'returned it, or it was marked or lost before. Nothing was written for it.'
+  return new NotFoundError('delivery', id, { message })
 }
 
 function retiredError(subscription: string, retiredBy: string | null): CommitpostError {

@@ -13,7 +13,10 @@ import type { PolicyRedrive } from '../store/redrive-store.ts'
 export interface RedrivePolicy {
   /** Its name: the acts are recorded as `policy:<name>`. */
   readonly name: string
-  /** Error codes, as dead letters have them; `*` at the end stands for a class of them: `HTTP_5*`. */
+  /**
+   * Error codes, as dead letters have them; `*` at the end stands for a class of them: `HTTP_5*`. An error that has neither
+   * `failureCode` nor `code` goes by its class in upper case: `PAYMENT_ERROR` for a `PaymentError`.
+   */
   readonly codes: readonly string[]
   /** How long after it died. */
   readonly after: Duration

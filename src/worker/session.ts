@@ -115,10 +115,10 @@ export class WorkerSession {
     await store.assertReady()
     // Before anything is registered that nobody could read.
     if (parts.subscriptions.some(({ definition }) => definition.engine === 'stream')) {
-      await store.streams?.assertStreamable()
+      await (await store.openStreams())?.assertStreamable()
     }
     for (const resolved of parts.subscriptions) {
-      running.push(composeRunner(env, resolved, await store.register(resolved.definition)))
+      running.push(await composeRunner(env, resolved, await store.register(resolved.definition)))
     }
     return new WorkerSession(parts, store, running, giveUp)
   }

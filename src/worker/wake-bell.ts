@@ -22,6 +22,8 @@ export class WakeBell {
   #notifying = false
   /** Commits that nobody in another process was told of yet. */
   #untold = 0
+  /** Commits since the last notification. */
+  #commits = 0
   /** Up to when the pauses are kept for what was sent so far. */
   #paidUntilMs = Number.NEGATIVE_INFINITY
 
@@ -44,29 +46,49 @@ export class WakeBell {
    * bell's own way if others are to be told at once.
    */
   ring(notifyHere?: () => Promise<void>): void {
-    for (const wakeable of this.#wakeables) wakeable.wake()
+    this.wakeHere()
     this.#untold += 1
     if (this.#notify !== null && !this.#notifying)
       void this.#notifyOthers(notifyHere ?? this.#notify, this.#notify)
   }
 
+  /** Wakes the workers of this process, after a commit that those of others were told of together with it. */
+  wakeHere(): void {
+    this.#commits += 1
+    for (const wakeable of this.#wakeables) wakeable.wake()
+  }
+
+  /** Whether others may be told together with a commit that is about to be sent. True counts as a notification. */
+  mayTellNow(): boolean {
+    if (this.#notify === null || this.#notifying || this.#pauseMs() > 0) return false
+    this.#count()
+    return true
+  }
+
   async #notifyOthers(first: () => Promise<void>, later: () => Promise<void>): Promise<void> {
     this.#notifying = true
     for (let notify = first; this.#untold > 0; notify = later) {
-      const isCrowded = this.#untold >= CROWD
+      const pauseMs = this.#pauseMs()
+      if (pauseMs > 0) {
+        await this.#clock.sleep(pauseMs)
+        notify = later
+      }
       this.#untold = 0
+      this.#count()
       await notify().catch(() => {})
-      const pauseMs = this.#pauseMs(isCrowded ? CROWDED_EVERY_MS : NOTIFY_EVERY_MS)
-      if (pauseMs > 0) await this.#clock.sleep(pauseMs)
     }
     this.#notifying = false
   }
 
-  /** How long to wait after this notification, so that there are no more of them in the long run than one every so often. */
-  #pauseMs(everyMs: number): number {
-    const nowMs = this.#clock.monotonicMs()
+  /** How long to wait before the next one, so that there are no more of them in the long run than one every so often. */
+  #pauseMs(): number {
+    return this.#paidUntilMs - this.#clock.monotonicMs()
+  }
+
+  #count(): void {
+    const everyMs = this.#commits >= CROWD ? CROWDED_EVERY_MS : NOTIFY_EVERY_MS
     const mostSavedMs = NOTIFIES_AT_ONCE * NOTIFY_EVERY_MS
-    this.#paidUntilMs = Math.max(this.#paidUntilMs, nowMs - mostSavedMs) + everyMs
-    return this.#paidUntilMs - nowMs
+    this.#commits = 0
+    this.#paidUntilMs = Math.max(this.#paidUntilMs, this.#clock.monotonicMs() - mostSavedMs) + everyMs
   }
 }

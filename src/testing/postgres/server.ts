@@ -41,11 +41,16 @@ export async function startServer(command: ServerCommand): Promise<ChildProcess>
   }
 }
 
+/** Given once: whoever got one may not listen on it yet. */
+const givenPorts = new Set<number>()
+
 /** A port that nobody listens on, below the range that the system takes outgoing connections from. */
 export async function freePort(): Promise<number> {
   for (let attempt = 0; attempt < 100; attempt += 1) {
     const port = randomInt(20_000, 30_000)
-    if (await isFree(port)) return port
+    if (givenPorts.has(port) || !(await isFree(port))) continue
+    givenPorts.add(port)
+    return port
   }
   throw new EmbeddedPostgresError(
     'EMBEDDED_POSTGRES_START_FAILED',
