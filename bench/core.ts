@@ -7,11 +7,12 @@ import { latencyScenario } from './scenarios/latency.ts'
 import { liveScenario } from './scenarios/live.ts'
 import { backlogScenario, fanOutScenario, hotKeysScenario, scalingScenario } from './scenarios/own-drains.ts'
 import { publishScenario } from './scenarios/publish.ts'
+import { Choice } from './support/choice.ts'
 import { describeMachine, describeVersions } from './support/machine.ts'
 import { print, progressLine } from './support/progress.ts'
 import { printBars, printScenario } from './support/report.ts'
 import { Results } from './support/results.ts'
-import { type Circumstances, resumeResults, writeResults } from './support/results-file.ts'
+import { type Circumstances, figuresPath, resumeResults, writeResults } from './support/results-file.ts'
 import type { Scenario } from './support/scenario.ts'
 import { type BenchDatabase, durableSettings, openBenchDatabase } from './support/server.ts'
 
@@ -39,15 +40,22 @@ const { values } = parseArgs({
 })
 const events = Number(values.events)
 const rounds = Number(values.rounds)
+const only = new Choice('--only', values.only)
+const contenders = new Choice('--contenders', values.contenders)
 
 await main()
 
 async function main(): Promise<void> {
-  const chosen = SCENARIOS.filter(({ name }) => isAmong(name, values.only))
+  only.refuseStrangers(SCENARIOS.map(({ name }) => name))
+  const chosen = SCENARIOS.filter(({ name }) => only.takes(name))
+  contenders.refuseStrangers([...new Set(chosen.flatMap((scenario) => scenario.contenders))])
   await using database = await openBenchDatabase()
   const circumstances = await circumstancesOf(database)
-  // A trial must not replace the figures of a full run.
-  const path = events === FULL_EVENTS ? 'bench/results/core.json' : 'bench/results/trial.json'
+  const path = figuresPath('core', {
+    isFullSize: events === FULL_EVENTS,
+    isPart: !only.takesAll || !contenders.takesAll,
+    isResumed: values.resume,
+  })
   const results = values.resume ? await resumeResults(path, circumstances) : new Results()
   print(
     Object.entries({ ...circumstances.machine, ...circumstances.versions })
@@ -91,12 +99,7 @@ async function runRound(
     events,
     round: results.nextRound(scenario.name),
     results,
-    includes: (contender) => isAmong(contender, values.contenders),
+    includes: (contender) => contenders.takes(contender),
     progress: (text) => progressLine(`round ${round} of ${rounds}: ${text}`),
   })
-}
-
-/** Whether one of the words, separated by semicolons or commas, is part of the name; no words take everything. */
-function isAmong(name: string, words: string): boolean {
-  return words === '' || words.split(/[;,]/).some((word) => name.includes(word.trim()))
 }

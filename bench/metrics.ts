@@ -99,10 +99,14 @@ async function loadDeliveries(client: pg.PoolClient): Promise<void> {
     [ROWS],
   )
   await insertDeliveries('status', `'PENDING'`, kind(1))
-  await insertDeliveries('status, held, next_retry_at, attempt_count', `'PENDING', true, now(), 1`, kind(2))
   await insertDeliveries(
-    'status, attempt_count, locked_by, locked_until, lease_token',
-    `'PROCESSING', 1, 'w', now(), e.id / 500 + 1`,
+    'status, fresh, held, next_retry_at, attempt_count',
+    `'PENDING', false, true, now(), 1`,
+    kind(2),
+  )
+  await insertDeliveries(
+    'status, fresh, attempt_count, locked_by, locked_until, lease_token',
+    `'PROCESSING', false, 1, 'w', now(), e.id / 500 + 1`,
     kind(3),
   )
   // What workers have in hand is found by their leases, one for each claim.
@@ -113,13 +117,13 @@ async function loadDeliveries(client: pg.PoolClient): Promise<void> {
       group by d.subscription_id, d.lease_token`,
   )
   await insertDeliveries(
-    'status, attempt_count, last_error_code, last_error_message',
-    `'DEAD', 5, 'X', 'x'`,
+    'status, fresh, attempt_count, last_error_code, last_error_message',
+    `'DEAD', false, 5, 'X', 'x'`,
     kind(4),
   )
   await insertDeliveries(
-    'status, attempt_count, processed_at',
-    `'DONE', 1, now()`,
+    'status, fresh, attempt_count, processed_at',
+    `'DONE', false, 1, now()`,
     `e.id <= ${ROWS - 4 * OPEN}`,
   )
 }

@@ -210,9 +210,9 @@ async function loadOld(pool: pg.Pool): Promise<void> {
     [EVENTS],
   )
   await client.query(
-    `insert into ${SCHEMA}.outbox_delivery (subscription_id, lane, id, event_id, ordering_key, status, attempt_count,
+    `insert into ${SCHEMA}.outbox_delivery (subscription_id, lane, id, event_id, ordering_key, status, fresh, attempt_count,
             max_attempts, last_attempt_at, processed_at, updated_at)
-     select s.id, ${SCHEMA}.outbox_lane_of(k.key, s.lanes), e.id, e.event_id, k.key, 'DONE', 1, 5, ${old}, ${old}, ${old}
+     select s.id, ${SCHEMA}.outbox_lane_of(k.key, s.lanes), e.id, e.event_id, k.key, 'DONE', false, 1, 5, ${old}, ${old}, ${old}
        from ${SCHEMA}.outbox_event e cross join ${SCHEMA}.outbox_subscription s
       cross join lateral (select e.aggregate_type || ':' || e.aggregate_id as key) k`,
   )

@@ -12,7 +12,7 @@ import { peerNodeVersion, peerVersion } from './support/peers.ts'
 import { print, progressLine } from './support/progress.ts'
 import { printBars, printScenario } from './support/report.ts'
 import { Results } from './support/results.ts'
-import { writeFigures } from './support/results-file.ts'
+import { figuresPath, writeFigures } from './support/results-file.ts'
 import { durableSettings, openBenchDatabase } from './support/server.ts'
 
 const FULL_EVENTS = 200_000
@@ -28,9 +28,11 @@ const events = Number(values.events)
 const chosen = STREAM_SCENARIOS.filter(
   ({ name }) => values.only === '' || values.only.split(',').includes(name),
 )
-// A trial must not replace the figures of a full run.
-const isFull = events === FULL_EVENTS && values.only === ''
-const path = isFull ? 'bench/results/stream.json' : 'bench/results/trial.json'
+const path = figuresPath('stream', {
+  isFullSize: events === FULL_EVENTS,
+  isPart: values.only !== '',
+  isResumed: false,
+})
 
 await using database = await openBenchDatabase()
 const needsKafka = chosen.some(({ name }) => name.startsWith('kafka'))

@@ -78,9 +78,9 @@ async function loadDay({ pool }: BenchDatabase, start: Date): Promise<void> {
     [events, start.toISOString(), DAY_MS],
   )
   await client.query(
-    `insert into ${SCHEMA}.outbox_delivery (subscription_id, lane, id, event_id, status, attempt_count, max_attempts,
+    `insert into ${SCHEMA}.outbox_delivery (subscription_id, lane, id, event_id, status, fresh, attempt_count, max_attempts,
             last_attempt_at, processed_at)
-     select s.id, 0, e.id, e.event_id, case when e.id % 1000 = 0 then 'PENDING' else 'DONE' end, 1, 5,
+     select s.id, 0, e.id, e.event_id, case when e.id % 1000 = 0 then 'PENDING' else 'DONE' end, e.id % 1000 = 0, 1, 5,
             case when e.id % 1000 <> 0 then now() end, case when e.id % 1000 <> 0 then now() end
        from ${SCHEMA}.outbox_event e cross join ${SCHEMA}.outbox_subscription s
       where e.created_at >= $1 and e.created_at < $2`,

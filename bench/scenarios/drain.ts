@@ -1,6 +1,7 @@
 import { type DrainContender, measureDrain } from '../support/measure-drain.ts'
 import { type Bar, bar, type Results } from '../support/results.ts'
 import type { Scenario } from '../support/scenario.ts'
+import { turned } from '../support/turned.ts'
 
 const OURS = { batchSize: 1_000, concurrency: 100 }
 
@@ -31,10 +32,9 @@ const CONTENDERS: readonly DrainContender[] = [UNORDERED, ...PEERS, ORDERED]
 /** A backlog worked off by one process with a handler that does nothing. */
 export const drainScenario: Scenario = {
   name: 'drain',
+  contenders: CONTENDERS.map(({ name }) => name),
   run: async (session) => {
-    // Each round begins with another contender, so that nobody always comes after the same one.
-    const first = session.round % CONTENDERS.length
-    for (const contender of [...CONTENDERS.slice(first), ...CONTENDERS.slice(0, first)]) {
+    for (const contender of turned(CONTENDERS, session.round)) {
       await measureDrain(session, 'drain', contender, session.events)
     }
   },

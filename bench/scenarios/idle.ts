@@ -15,6 +15,7 @@ const SECONDS = 10
 /** A worker with nothing to do. */
 export const idleScenario: Scenario = {
   name: 'idle',
+  contenders: CONTENDERS.map(({ name }) => name),
   run: async (session) => {
     const { database, events, round, results } = session
     for (const { name, order } of CONTENDERS) {

@@ -5,6 +5,7 @@ import { type Bar, bar, type Results } from '../support/results.ts'
 import type { Scenario, Session } from '../support/scenario.ts'
 import { runToReport, startProgram } from '../support/start-program.ts'
 import { percentile } from '../support/statistics.ts'
+import { turned } from '../support/turned.ts'
 
 interface LatencyContender {
   readonly name: string
@@ -31,13 +32,15 @@ const WITHOUT_TRANSACTION: LatencyContender = {
   program: 'graphile-worker',
   settings: { concurrentJobs: 10 },
 }
+const CONTENDERS: readonly LatencyContender[] = [OURS, ...PEERS, WITHOUT_TRANSACTION]
 const PER_SECOND = 200
 
 /** From the call that publishes in one process to the handler in another, at 200 events a second. */
 export const latencyScenario: Scenario = {
   name: 'latency',
+  contenders: CONTENDERS.map(({ name }) => name),
   run: async (session) => {
-    for (const contender of [OURS, ...PEERS, WITHOUT_TRANSACTION]) {
+    for (const contender of turned(CONTENDERS, session.round)) {
       if (session.includes(contender.name)) await measureLatency(session, contender)
     }
   },

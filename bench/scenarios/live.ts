@@ -22,6 +22,7 @@ const CONTENDERS: readonly LiveContender[] = [
 /** A publisher and a worker at the same time: does it slow down as the tables grow and dead rows pile up? */
 export const liveScenario: Scenario = {
   name: 'live',
+  contenders: CONTENDERS.map(({ name }) => name),
   run: async (session) => {
     for (const contender of CONTENDERS) {
       if (session.includes(contender.name)) await measureLive(session, contender)

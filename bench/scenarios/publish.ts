@@ -24,6 +24,7 @@ const CONTENDERS: readonly PublishContender[] = [BUSINESS, WITH_PUBLISH, UNNEST,
 /** What an event costs the transaction that publishes it; one subscription gets it, no worker runs. */
 export const publishScenario: Scenario = {
   name: 'publish',
+  contenders: CONTENDERS.map(({ name }) => name),
   run: async (session) => {
     const order = session.round % 2 === 1 ? CONTENDERS : CONTENDERS.toReversed()
     for (const contender of order) {

@@ -121,7 +121,10 @@ async function readBare({ database }: Stage, onEvent: (payload: null) => void): 
   await client.connect()
   const request = { slot: 'bare', publication: rows[0]?.publication ?? '', prefix: 'bare', from: 0n }
   const log = await readLog(client, systemClock, request, {
-    event: () => onEvent(null),
+    event: () => {
+      onEvent(null)
+      return false
+    },
     commit: (lsn) => log.confirm(lsn),
     mark: () => undefined,
     ended: () => undefined,

@@ -14,6 +14,21 @@ export interface Circumstances {
   readonly server: Readonly<Record<string, string>>
 }
 
+/** How much of a benchmark is run. */
+export interface Extent {
+  readonly isFullSize: boolean
+  /** Whether some scenarios or contenders are left out. */
+  readonly isPart: boolean
+  /** Whether its figures are added to those in the file. */
+  readonly isResumed: boolean
+}
+
+/** Where the figures go: neither a trial nor a part of the scenarios may replace those of a whole run. */
+export function figuresPath(name: 'core' | 'stream', { isFullSize, isPart, isResumed }: Extent): string {
+  const isKept = isFullSize && (isResumed || !isPart)
+  return `bench/results/${isKept ? name : 'trial'}.json`
+}
+
 /** Reads the samples of an earlier run under the same circumstances. */
 export async function resumeResults(path: string, circumstances: Circumstances): Promise<Results> {
   const text = await readFile(path, 'utf8').catch(() => null)

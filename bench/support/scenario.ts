@@ -17,6 +17,8 @@ export interface Session {
 /** Something that is measured once per round. */
 export interface Scenario {
   readonly name: string
+  /** The names of all who can take part. */
+  readonly contenders: readonly string[]
   /** Measures one round and adds its samples to the results. */
   run(session: Session): Promise<void>
   /** What is asked of the medians. */
