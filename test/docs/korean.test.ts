@@ -42,9 +42,25 @@ test.each(['kafka', 'log-stream'])('the Korean page %s has the same options, cod
   expect(named(read(`${page}.ko`))).toEqual(named(read(page)))
 })
 
-test.each(['alerts', 'dead-letters', 'proof', 'errors', 'reliability', 'kafka', 'log-stream'])(
-  '%s leads to its Korean page',
-  (page) => {
-    expect(read(page)).toContain(`[한국어](${page}.ko.md)`)
-  },
-)
+test.each(['deploying', 'upgrading'])('the Korean page %s has the same commands and files', (page) => {
+  const shown = (text: string): readonly string[] =>
+    [...text.matchAll(/^ *```(?:sh|ts|dockerfile|yaml)\n([\s\S]*?)```/gm)].map(([, code = '']) =>
+      code.replaceAll(/ #.*$/gm, ''),
+    )
+  expect(shown(read(`${page}.ko`))).toEqual(shown(read(page)))
+  expect(shown(read(page)).length).toBeGreaterThan(2)
+})
+
+test.each([
+  'alerts',
+  'dead-letters',
+  'deploying',
+  'proof',
+  'errors',
+  'reliability',
+  'kafka',
+  'log-stream',
+  'upgrading',
+])('%s leads to its Korean page', (page) => {
+  expect(read(page)).toContain(`[한국어](${page}.ko.md)`)
+})

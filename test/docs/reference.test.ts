@@ -41,3 +41,12 @@ test('docs/reference.md names every option', () => {
   expect(optionNames.length).toBeGreaterThan(50)
   expect(optionNames.filter(([, name]) => !named.has(name))).toEqual([])
 })
+
+test('docs/reference.md names every kind of WorkerEvent', () => {
+  const kinds = [...read('src/observe/worker-events.ts').matchAll(/readonly kind: '(\w+)'/g)].map(
+    ([, kind]) => kind as string,
+  )
+  const [section = ''] = /^## WorkerEvent\n[\s\S]*?(?=^## )/m.exec(read('docs/reference.md')) ?? []
+  const told = [...section.matchAll(/^\| `(\w+)`/gm)].map(([, kind]) => kind as string)
+  expect(told.toSorted()).toEqual(kinds.toSorted())
+})
