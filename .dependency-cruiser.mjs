@@ -4,7 +4,7 @@ const ports = '^src/store/[^/]+\\.ts$'
 const vocabulary = ['^src/event/', '^src/delivery/', '^src/runtime/']
 const stages = 'publish|queue|stream|dispatch|settle|dead-letter|retain|inbox|inspect|alert'
 /** The files of the command line that choose adapters and start servers; all others get what these made. */
-const cliComposition = ['^src/cli/composition\\.ts$', '^src/cli/demo/composition\\.ts$']
+const cliComposition = ['^src/cli/(composition|database)\\.ts$', '^src/cli/demo/composition\\.ts$']
 
 /** Files under `from` may import, of ours, only what matches `allowed`. */
 function only(name, comment, from, allowed) {

@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config'
+import { TEST_MS } from './test/support/patience-ms.ts'
 import { SlowFirst } from './test/support/slow-first.ts'
 
 /** What must hold in the partitioned layout as it does in the plain one: run a second time on partitioned tables. */
@@ -13,16 +14,35 @@ const IN_BOTH_LAYOUTS = [
   'test/worker/worker-postgres.test.ts',
   'test/worker/lanes-postgres.test.ts',
   'test/acceptance/retention.test.ts',
+  'test/support/template-database.test.ts',
 ]
 
-/** What needs no server and leaves nothing behind in its process: the next of these files goes on in the same one. */
-const PURE = ['delivery', 'dispatch', 'event', 'kafka', 'queue', 'settle'].map(
-  (folder) => `test/${folder}/**/!(*-postgres).test.ts`,
-)
+/**
+ * What leaves nothing behind in its process: the next of these files goes on in the same one, and need not load everything
+ * again. Not where workers run: those of a process know of each other, and a handler that never ends is with them for good.
+ * Nor where a test changes the process itself.
+ */
+const SHARING = [
+  'alert',
+  'cli',
+  'delivery',
+  'dispatch',
+  'docs',
+  'event',
+  'inspect',
+  'kafka',
+  'observe',
+  'publish',
+  'queue',
+  'retain',
+  'runtime',
+  'settle',
+  'store/postgres',
+].map((folder) => `test/${folder}/**/*.test.ts`)
 
 const forAll = {
-  testTimeout: 180_000,
-  hookTimeout: 120_000,
+  testTimeout: TEST_MS,
+  hookTimeout: TEST_MS,
   pool: 'forks',
 } as const
 
@@ -35,8 +55,8 @@ export default defineConfig({
     slowTestThreshold: 5_000,
     sequence: { sequencer: SlowFirst },
     projects: [
-      { test: { ...forAll, name: 'plain', include: ['test/**/*.test.ts'], exclude: PURE } },
-      { test: { ...forAll, name: 'pure', include: PURE, isolate: false } },
+      { test: { ...forAll, name: 'plain', include: ['test/**/*.test.ts'], exclude: SHARING } },
+      { test: { ...forAll, name: 'sharing', include: SHARING, isolate: false } },
       {
         test: {
           ...forAll,

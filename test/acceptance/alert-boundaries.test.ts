@@ -60,7 +60,7 @@ test('U9 what is in hand is unpublished too: 1,001 of both are told of, 1,000 ar
   await using shop = await openShop()
   await pausedShop(shop, 1_000)
   await shop.pool.query(
-    `update outbox_delivery set status = 'PROCESSING', attempt_count = 1, locked_by = 'w',
+    `update outbox_delivery set status = 'PROCESSING', fresh = false, attempt_count = 1, locked_by = 'w',
             locked_until = now() + interval '1 hour', lease_token = 1
       where id = (select min(id) from outbox_delivery)`,
   )

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { createOutbox, verifyWebhook } from '../../src/index.ts'
-import { migrateUp, postgresStore } from '../../src/store/postgres/index.ts'
+import { postgresStore } from '../../src/store/postgres/index.ts'
 import { Receiver } from '../alert/receiver.ts'
 import { type AlertWorkerConfig, shopOrders } from '../support/alert-worker-config.ts'
-import { createTestDatabase } from '../support/database.ts'
+import { createTestDatabaseWithTables } from '../support/database.ts'
 import { bePatient, comes } from '../support/patience.ts'
 import { firstLine, killProgram, type Program, startProgram } from '../support/program.ts'
 
@@ -24,9 +24,8 @@ interface Posted {
 
 test('D5 D6 of four worker processes exactly one tells: of each letter, of the threshold, of one that is killed', async () => {
   await using receiver = await Receiver.start()
-  await using database = await createTestDatabase()
+  await using database = await createTestDatabaseWithTables()
   const { pool, url, schema } = database
-  await migrateUp(pool, { schema })
   const outbox = createOutbox({ store: postgresStore({ pool, schema }), events: shopOrders })
   const programs = new Map<string, Program>()
   const posted = (): readonly Posted['data'][] => receiver.json<Posted>().map(({ data }) => data)

@@ -1,4 +1,3 @@
-import { inject } from 'vitest'
 import { runCli } from '../cli/support.ts'
 import { type KafkaServer, startKafka } from '../support/kafka/broker.ts'
 import { type ConnectServer, startConnect } from '../support/kafka/connect.ts'
@@ -35,17 +34,16 @@ export async function openDebezium(): Promise<DebeziumSystem> {
 
 /** What `commitpost debezium config` prints for the system's schema. */
 export async function printedConfig(
-  { schema }: Pick<Ivm, 'schema'>,
+  { schema, url }: Pick<Ivm, 'schema' | 'url'>,
   name: string,
   options: readonly string[] = ['--topic-prefix', 'ivm.events'],
 ): Promise<ConnectorConfig> {
-  const database = inject('databaseUrl')
   const { stdout, stderr } = await runCli([
     'debezium',
     'config',
     '--json',
     '--database',
-    database,
+    url,
     '--schema',
     schema,
     '--name',

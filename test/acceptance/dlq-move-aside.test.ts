@@ -34,7 +34,7 @@ test('E12 a blocked key is moved aside in bounded parts, new events pass, and it
   expect(end).toMatchObject({ state: 'done', succeeded: 1_201 })
   expect(ledger.handled).toEqual(['a:5000', ...numbers(1_201).map((n) => `a:${n}`)])
   expect(ledger.mostAtOnce).toBe(1)
-}, 60_000)
+})
 
 test('E12 while a key is being moved nothing passes: it stays blocked until the last part', async () => {
   await using bank = await openBank()

@@ -10,7 +10,9 @@ type Everbit = System<EverbitEvents>
 /** Whether anybody holds a lock on the deliveries, or can keep others from locking one. */
 async function isLocked(everbit: Everbit, eventId: string): Promise<boolean> {
   const locks = await everbit.value<string>(
-    `select count(*) from pg_locks where relation = 'outbox_delivery'::regclass and pid <> pg_backend_pid()`,
+    `select count(*) from pg_locks l join pg_database d on d.oid = l.database
+      where d.datname = current_database() and l.relation = 'outbox_delivery'::regclass
+        and l.pid <> pg_backend_pid()`,
   )
   if (Number(locks) > 0) return true
   const sql = 'select 1 from outbox_delivery where event_id = $1 for update nowait'
@@ -186,7 +188,7 @@ describe('claims of everbit', () => {
           },
         },
       })
-    const slow = await everbit.runElsewhere([executor('slow')], { leaseMs: 2_000, workerId: 'slow' })
+    const slow = await everbit.runElsewhere([executor('slow')], { leaseMs: 10_000, workerId: 'slow' })
     const [eventId = ''] = await publishCommands(everbit, 1)
     await started.happened
     const firstEnd = (await everbit.delivery(eventId))?.locked_until

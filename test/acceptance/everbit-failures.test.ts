@@ -156,12 +156,12 @@ describe('failures of everbit', () => {
   })
 
   test.each([
-    ['does not answer in time', 'silence'],
-    ['answers with 500', '500'],
-    ['answers with 503', '503'],
+    ['does not answer in time', 'silence', 3_000],
+    ['answers with 500', '500', 20_000],
+    ['answers with 503', '503', 20_000],
   ])(
     'E10 an order is never sent again when the exchange %s: it is UNKNOWN until reconciled',
-    async (_, asked) => {
+    async (_, asked, timeoutMs) => {
       await using everbit = await openEverbit()
       await using exchange = await Exchange.open((request, response) => {
         if (request.method === 'GET') return void response.writeHead(200).end()
@@ -169,11 +169,7 @@ describe('failures of everbit', () => {
       })
       const attemptStatus = () => everbit.value<string>('select status from order_attempt')
       await everbit.run([
-        orderExecutor(
-          everbit,
-          { url: exchange.url, timeoutMs: 300 },
-          { retry: { delayMs: () => 0 }, pollMs: 20 },
-        ),
+        orderExecutor(everbit, { url: exchange.url, timeoutMs }, { retry: { delayMs: () => 0 }, pollMs: 20 }),
       ])
       const eventId = await placeOrder(everbit, 'intent-1')
       await everbit.untilStatus(eventId, 'DONE')

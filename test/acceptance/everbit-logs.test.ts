@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { defineEvents, subscription } from '../../src/index.ts'
 import { lapseLeases } from '../support/leases.ts'
+import { stopRefusing } from '../support/stop-refusing.ts'
 import { openEverbit } from './everbit-system.ts'
 import { eventually, type LoggedLine, openSystem, recordingLogger, signal } from './support.ts'
 
@@ -234,7 +235,7 @@ describe('logs of everbit', () => {
       expect(refused()).toMatchObject({
         fields: { ...fieldsOf('refused', eventId), subscription: 'backtest' },
       })
-      await everbit.pool.query('drop trigger refuse on outbox_delivery')
+      await stopRefusing(everbit.pool)
     },
   )
 

@@ -71,6 +71,7 @@ describe('publishing of everbit', () => {
     await using everbit = await openEverbit()
     const { outbox, pool } = everbit
     const input = { aggregateId: 'intent-1', payload: intent }
+    // @ts-expect-error a pool is no transaction
     await expect(outbox.publish(pool, 'CreateOrderAttempt', input)).rejects.toMatchObject({
       code: 'NOT_IN_TRANSACTION',
     })

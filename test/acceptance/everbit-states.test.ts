@@ -11,13 +11,13 @@ const STATUSES: readonly Status[] = ['PENDING', 'PROCESSING', 'DONE', 'DEAD']
 
 /** Everything a row needs to be in a status, so that only the state machine can be what refuses it. */
 const COLUMNS: Readonly<Record<Status, string>> = {
-  PENDING: `status = 'PENDING', held = false, next_retry_at = null, processed_at = null,
+  PENDING: `status = 'PENDING', fresh = true, held = false, next_retry_at = null, processed_at = null,
             locked_by = null, locked_until = null, lease_token = null`,
-  PROCESSING: `status = 'PROCESSING', held = false, next_retry_at = null, processed_at = null,
+  PROCESSING: `status = 'PROCESSING', fresh = false, held = false, next_retry_at = null, processed_at = null,
                locked_by = 'somebody', locked_until = now() + interval '1 hour', lease_token = 1`,
-  DONE: `status = 'DONE', held = false, next_retry_at = null, processed_at = now(),
+  DONE: `status = 'DONE', fresh = false, held = false, next_retry_at = null, processed_at = now(),
          locked_by = null, locked_until = null, lease_token = null`,
-  DEAD: `status = 'DEAD', held = false, next_retry_at = null, processed_at = null, last_error_code = 'BY_HAND',
+  DEAD: `status = 'DEAD', fresh = false, held = false, next_retry_at = null, processed_at = null, last_error_code = 'BY_HAND',
          locked_by = null, locked_until = null, lease_token = null`,
 }
 

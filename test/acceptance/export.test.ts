@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type ExportManifest, type ExportRecord, verifyExportFiles } from '../../src/index.ts'
+import { PATIENCE_MS } from '../support/patience-ms.ts'
 import { type Ledger, openLedger } from './ledger-system.ts'
 import { rejection } from './support.ts'
 
@@ -32,7 +33,12 @@ async function post(...amounts: readonly number[]): Promise<readonly string[]> {
 }
 
 async function exportLedger(): Promise<ExportRecord> {
-  const exported = await ledger.outbox.exports.run({ stream: 'ledger-events', directory, operator: AUDITOR })
+  const exported = await ledger.outbox.exports.run({
+    stream: 'ledger-events',
+    directory,
+    operator: AUDITOR,
+    waitMs: PATIENCE_MS,
+  })
   if (exported === null) throw new Error('there was nothing to export')
   return exported
 }

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { ConnectorConfig } from '../support/kafka/connectors.ts'
 import { kafkaAvailable } from '../support/kafka/jars.ts'
 import { type KafkaRecord, type Records, readTopics } from '../support/kafka/records.ts'
@@ -19,7 +19,6 @@ bePatient()
 const RAW_DATA = 'ivm.events.raw_data'
 const SLICE = 'ivm.events.slice'
 const CHANGESET = 'ivm.events.changeset'
-const START_MS = 300_000
 
 describe.skipIf(!kafkaAvailable())('the outbox of ivm through Debezium and Kafka', () => {
   let system: DebeziumSystem
@@ -31,13 +30,13 @@ describe.skipIf(!kafkaAvailable())('the outbox of ivm through Debezium and Kafka
     config = await printedConfig(system.ivm, CONNECTOR)
     await register(system, config)
     records = await readTopics(system.kafka.bootstrap, [RAW_DATA, SLICE, CHANGESET])
-  }, START_MS)
+  })
 
   afterAll(async () => {
     await records?.[Symbol.asyncDispose]()
     if (config !== undefined) await unregister(system, config)
     await system?.[Symbol.asyncDispose]()
-  }, START_MS)
+  })
 
   test('I4 I7 the printed connector registers as it is, runs, and captures the outbox table only', async () => {
     expect(await system.ivm.value('show wal_level')).toBe('logical')
@@ -52,12 +51,23 @@ describe.skipIf(!kafkaAvailable())('the outbox of ivm through Debezium and Kafka
     ])
   })
 
-  test.each([
-    ['PostgresConnector', inject('databaseUrl')],
-    ['MySqlConnector', 'mysql://app@127.0.0.1:1/shop'],
-  ])('I4 the %s knows every setting that is printed for it', async (plugin, database) => {
-    const printed = await printedConfig(system.ivm, CONNECTOR, ['--database', database])
-    expect(await system.connect.unknownSettings(plugin, printed)).toEqual([])
+  test('I4 the PostgresConnector knows every setting that is printed for it, and finds nothing wrong', async () => {
+    const judged = await system.connect.validate('PostgresConnector', config)
+    expect(judged).toEqual({ unknown: [], problems: {} })
+  })
+
+  test('I4 the MySqlConnector knows every setting that is printed for it, and misses but the server', async () => {
+    const nowhere = { schema: system.ivm.schema, url: 'mysql://app@127.0.0.1:1/shop' }
+    for (const options of [[], ['--payload', 'expanded', '--existing', '--key', 'ordering-key']]) {
+      const printed = await printedConfig(nowhere, CONNECTOR, options)
+      const { unknown, problems } = await system.connect.validate('MySqlConnector', printed)
+      expect(unknown).toEqual([])
+      expect(Object.keys(problems)).toEqual(['database.hostname'])
+    }
+    const printed = await printedConfig(nowhere, CONNECTOR)
+    const misspelt = { ...printed, 'database.port': 'any', 'snapshot.mode': 'sometimes' }
+    const { problems } = await system.connect.validate('MySqlConnector', misspelt)
+    expect(Object.keys(problems)).toEqual(expect.arrayContaining(['database.port', 'snapshot.mode']))
   })
 
   test('I4 I5 I7 an ingest arrives: topic by aggregate type, key, headers, and the payload as the value', async () => {
@@ -155,8 +165,10 @@ describe.skipIf(!kafkaAvailable())('the outbox of ivm through Debezium and Kafka
       })
       await system.ivm.outbox.inTransaction(system.ivm.pool, (tx) => system.ivm.outbox.publishAll(tx, inputs))
     }
-    const seen = await arrived(records, 'ordered:', aggregates * versions)
-    expect(seen).toHaveLength(aggregates * versions)
+    const count = aggregates * versions
+    await comes('every event has arrived', () => firstOfEach(records, 'ordered:').length >= count)
+    const seen = firstOfEach(records, 'ordered:')
+    expect(seen).toHaveLength(count)
     const inOrder = Array.from({ length: versions }, (_, index) => index + 1)
     for (let index = 0; index < aggregates; index += 1) {
       const ofKey = seen.filter(({ key }) => key === `ordered:entity-${index}`)
@@ -165,39 +177,32 @@ describe.skipIf(!kafkaAvailable())('the outbox of ivm through Debezium and Kafka
     }
   })
 
-  test(
-    'I6 I7 Connect killed in mid-stream and restarted loses nothing; what it repeats is known by its id',
-    async () => {
-      const count = 1_500
-      const ids = new Set<string>()
-      const publishing = (async () => {
-        for (let version = 1; version <= count; version += 1) {
-          const id = await ingest(system.ivm, { ...product, tenantId: 'killed', version })
-          if (id !== null) ids.add(id)
-        }
-      })()
-      await arrived(records, 'killed:', 200)
-      await system.connect.kill()
-      const atKill = records.all.filter(({ key }) => key?.startsWith('killed:')).length
-      expect(atKill).toBeLessThan(count)
-      await publishing
-      await system.connect.restart()
-      await system.connect.running(CONNECTOR)
-      const seen = (): readonly KafkaRecord[] => records.all.filter(({ key }) => key?.startsWith('killed:'))
-      const distinct = (): number => new Set(seen().map(({ headers }) => headers['eventId'])).size
-      await comes('every event has arrived', () => distinct() === count)
-      expect(new Set(seen().map(({ headers }) => headers['eventId']))).toEqual(ids)
-      // An effect that is applied once per event id, in the order of arrival.
-      const applied = [...new Map(seen().map((record) => [record.headers['eventId'], record])).values()]
-      expect(applied.map(({ value }) => JSON.parse(value ?? '').version)).toEqual(
-        Array.from({ length: count }, (_, index) => index + 1),
-      )
-      process.stderr.write(
-        `killed after ${atKill} of ${count} records; ${seen().length - count} came twice\n`,
-      )
-    },
-    START_MS,
-  )
+  test('I6 I7 Connect killed in mid-stream and restarted loses nothing; what it repeats is known by its id', async () => {
+    const count = 1_500
+    const ids = new Set<string>()
+    const publishing = (async () => {
+      for (let version = 1; version <= count; version += 1) {
+        const id = await ingest(system.ivm, { ...product, tenantId: 'killed', version })
+        if (id !== null) ids.add(id)
+      }
+    })()
+    await arrived(records, 'killed:', 200)
+    await system.connect.kill()
+    const atKill = records.all.filter(({ key }) => key?.startsWith('killed:')).length
+    expect(atKill).toBeLessThan(count)
+    await publishing
+    await system.connect.restart()
+    await system.connect.running(CONNECTOR)
+    const seen = (): readonly KafkaRecord[] => records.all.filter(({ key }) => key?.startsWith('killed:'))
+    await comes('every event has arrived', () => firstOfEach(records, 'killed:').length === count)
+    expect(new Set(seen().map(({ headers }) => headers['eventId']))).toEqual(ids)
+    // An effect that is applied once per event id, in the order of arrival.
+    const applied = firstOfEach(records, 'killed:')
+    expect(applied.map(({ value }) => JSON.parse(value ?? '').version)).toEqual(
+      Array.from({ length: count }, (_, index) => index + 1),
+    )
+    process.stderr.write(`killed after ${atKill} of ${count} records; ${seen().length - count} came twice\n`)
+  })
 
   test('I7 events from before the connector are sent too where that is asked for', async () => {
     const late = await printedConfig(system.ivm, 'late', ['--existing', '--topic-prefix', 'late.events'])
@@ -249,3 +254,9 @@ describe.skipIf(!kafkaAvailable())('the outbox of ivm through Debezium and Kafka
     await ivm.pool.query(`drop schema ${schema} cascade`)
   })
 })
+
+/** The records of each event at its first place: a Connect that stood still for long begins anew, and repeats. */
+function firstOfEach(records: Records, keyPrefix: string): readonly KafkaRecord[] {
+  const ofThem = records.all.filter(({ key }) => key?.startsWith(keyPrefix))
+  return [...new Map(ofThem.map((record) => [record.headers['eventId'], record])).values()]
+}

@@ -1,8 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import type { Transaction } from '../../src/index.ts'
-import { createOutboxRepository, LeaseLostError, type OutboxRepository } from '../../src/index.ts'
+import {
+  createOutboxRepository,
+  LeaseLostError,
+  NotFoundError,
+  type OutboxRepository,
+} from '../../src/index.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'
-import { eventually as eventuallyWithin } from '../support/program.ts'
+import { comes } from '../support/patience.ts'
 import { type IngestRequest, type Ivm, type IvmEvents, openIvm, payloadOf, product } from './ivm-system.ts'
 import { eventually, rejection } from './support.ts'
 
@@ -31,14 +36,10 @@ function insert(ivm: Ivm, repository: Repository, request: IngestRequest): Promi
 /** What is found first, once something is. */
 async function findSoon(repository: Repository): Promise<readonly string[]> {
   let found: readonly string[] = []
-  await eventuallyWithin(
-    'something is found',
-    async () => {
-      found = (await repository.findPending(100)).map(({ id }) => id)
-      return found.length > 0
-    },
-    60_000,
-  )
+  await comes('something is found', async () => {
+    found = (await repository.findPending(100)).map(({ id }) => id)
+    return found.length > 0
+  })
   return found
 }
 
@@ -165,6 +166,12 @@ describe('the repository port of the RFC', () => {
     expect(await rejection(slow.markProcessed([id]))).toBeInstanceOf(LeaseLostError)
     await other.markProcessed([id])
     expect((await ivm.delivery(id))?.status).toBe('DONE')
+    // Neither holds it any more.
+    for (const repository of [slow, other]) {
+      const error = await rejection(repository.markFailed(id, 'again'))
+      expect(error).toBeInstanceOf(NotFoundError)
+      expect(error).toMatchObject({ code: 'NOT_FOUND', what: 'delivery', id })
+    }
   })
 
   test('I2 closing gives back what was found and not marked', async () => {

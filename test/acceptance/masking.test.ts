@@ -15,6 +15,7 @@ import {
   unchecked,
 } from '../../src/index.ts'
 import { openTelemetry } from '../../src/observe/otel/index.ts'
+import { PATIENCE_MS } from '../support/patience-ms.ts'
 import { eventually, openSystem, recordingLogger, rejection, type System } from './support.ts'
 import { TraceRecorder } from './tracing-support.ts'
 
@@ -80,7 +81,12 @@ async function readSinks(
     for await (const letter of outbox.deadLetters.export()) letters.push(letter)
     const [listed] = await outbox.deadLetters.list()
     const shown = await outbox.deadLetters.show(listed?.id ?? '')
-    const exported = await outbox.exports.run({ stream: 'umbra.member', directory, operator: OPERATOR })
+    const exported = await outbox.exports.run({
+      stream: 'umbra.member',
+      directory,
+      operator: OPERATOR,
+      waitMs: PATIENCE_MS,
+    })
     const files = await readdir(exported?.location ?? '')
     const texts = await Promise.all(
       files.map(async (name) => {

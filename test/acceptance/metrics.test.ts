@@ -19,13 +19,17 @@ beforeEach(async () => {
       published: (events) => metrics.published(events),
     },
   })
-  const store = postgresStore({ pool: system.pool, schema: system.schema })
-  metrics = prometheusMetrics({ store, events: everbitEvents, prefix: 'everbit_outbox', cacheMs: 0 })
+  metrics = metricsWithin(60_000)
 })
 afterEach(async () => {
   release.happen()
   await system[Symbol.asyncDispose]()
 })
+
+function metricsWithin(timeoutMs: number): PrometheusMetrics {
+  const store = postgresStore({ pool: system.pool, schema: system.schema })
+  return prometheusMetrics({ store, events: everbitEvents, prefix: 'everbit_outbox', cacheMs: 0, timeoutMs })
+}
 
 const scrape = async (): Promise<Exposition> => parseExposition(await metrics.render())
 const TRADE = 'stream="everbit.trade.event"'
@@ -163,7 +167,7 @@ describe('metrics of everbit', () => {
     const locker = await system.pool.connect()
     await locker.query('begin; lock table outbox_dead_letter in access exclusive mode')
     try {
-      const hanging = metrics.render()
+      const hanging = metricsWithin(2_000).render()
       const order = { aggregateId: 'a', headers: ATTRIBUTES, payload: { identifier: 'a' } } as const
       await system.untilStatus(await system.publish('OrderAccepted', order), 'DONE')
       const { samples } = parseExposition(await hanging)

@@ -6,6 +6,7 @@ import { prometheusMetrics, type RetentionRun, type Worker, type WorkerEvent } f
 import { resolveRetention } from '../../src/retain/retention-options.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'
 import { parseExposition } from '../support/exposition.ts'
+import { PATIENCE_MS } from '../support/patience-ms.ts'
 import { memberEvents, openRetention, type RetentionSystem } from './retention-system.ts'
 import { eventually, rejection } from './support.ts'
 
@@ -62,6 +63,10 @@ describe('retention of umbra', () => {
     expect(await retention.run({ operator: 'kim' })).toMatchObject([{ state: 'done', archived: 1 }])
     expect(await retention.run({ operator: 'kim' })).toMatchObject([{ state: 'done', archived: 0 }])
     expect(await archive()).toHaveLength(1)
+    expect(await at.system.outbox.proof.why(old as string)).toMatchObject({
+      event: null,
+      archived: { archive: `${at.system.schema}.events`, subscriptions: ['greeter'] },
+    })
     const again = { aggregateId: 'ann', eventId: old as string, payload: { name: 'ann', email: '' } }
     const refused = await rejection(at.system.publish('MemberJoined', again))
     expect(refused).toMatchObject({ code: 'DUPLICATE_EVENT' })
@@ -158,7 +163,12 @@ describe('retention of the ledger', () => {
     expect(await retention.run({ operator: 'kim' })).toMatchObject([{ deleted: 0, awaitingExport: 2 }])
     const directory = await mkdtemp(join(tmpdir(), 'commitpost-cold-'))
     const { exports } = at.system.outbox
-    const exported = await exports.run({ stream: 'umbra.member', directory, operator: 'kim' })
+    const exported = await exports.run({
+      stream: 'umbra.member',
+      directory,
+      operator: 'kim',
+      waitMs: PATIENCE_MS,
+    })
     expect(await retention.run({ operator: 'kim' })).toMatchObject([{ deleted: 0, awaitingExport: 2 }])
     await exports.verify(exported?.location ?? '', { operator: 'kim' })
     await rm(directory, { recursive: true })

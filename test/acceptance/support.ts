@@ -19,9 +19,8 @@ import type {
 import { createOutbox } from '../../src/outbox.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'
-import { createTestDatabase, type TestDatabase } from '../support/database.ts'
-import { installTables } from '../support/install-tables.ts'
-import { eventually as eventuallyWithin } from '../support/program.ts'
+import { createTestDatabaseWithTables, type TestDatabase } from '../support/database.ts'
+import { comes } from '../support/patience.ts'
 
 type Told<Kind extends WorkerEvent['kind']> = Extract<WorkerEvent, { readonly kind: Kind }>
 type Rows<Row> = Promise<Row[]>
@@ -76,6 +75,11 @@ export class System<C extends Catalogue> implements AsyncDisposable {
 
   get schema(): string {
     return this.#database.schema
+  }
+
+  /** Leads to the schema. */
+  get url(): string {
+    return this.#database.url
   }
 
   /** Starts a worker and waits until its subscriptions have joined. It is stopped with the system. */
@@ -222,8 +226,7 @@ export async function openSystem<C extends Catalogue>(
   events: C,
   options: SystemOptions<C> = {},
 ): Promise<System<C>> {
-  const database = await createTestDatabase()
-  await installTables(database.pool, database.schema)
+  const database = await createTestDatabaseWithTables()
   if (options.tables !== undefined) await database.pool.query(options.tables)
   return new System(database, events, options)
 }
@@ -231,12 +234,9 @@ export async function openSystem<C extends Catalogue>(
 /** For workers that divide lanes: they look for their share three times a lease. */
 export const SHARING = { leaseMs: 6_000 } as const
 
-/** Long enough for a machine that runs several suites at once. */
-const PATIENCE_MS = 25_000
-
 /** Waits for a condition, never for a time. */
 export function eventually(what: string, condition: () => boolean | Promise<boolean>): Promise<void> {
-  return eventuallyWithin(what, condition, PATIENCE_MS)
+  return comes(what, condition)
 }
 
 /** Something that happens once, to be waited for. */

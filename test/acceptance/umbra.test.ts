@@ -164,6 +164,7 @@ describe('chains of umbra', () => {
         on: {
           SubscriptionStarted: async (_event, ctx) => {
             const payload = { license_id: 'l', guild_id: 'g', plan_code: 'PRO' }
+            // @ts-expect-error a pool is no transaction
             await ctx.publish(umbra.pool, 'LicenseGranted', { aggregateId: 'l', payload })
           },
         },

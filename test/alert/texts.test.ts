@@ -108,6 +108,35 @@ describe.each(['en', 'ko'] as const)('in %s', (language) => {
     }
   })
 
+  test('who looks at deliveries that wait because of a pause is told how to end it, not to start workers', () => {
+    const waiting = (pausedBy: string | null): string | null => {
+      const subscription = figuresOf({ pausedBy, pending: 1_001 })
+      const condition = {
+        key: 'unpublished:mailer',
+        rule: 'unpublished',
+        value: 1_001,
+        threshold: 1_000,
+      } as const
+      return composer.alarm({ ...condition, subscription }, at, at).advice
+    }
+    expect(waiting('kim')).toContain('commitpost resume mailer --operator NAME')
+    expect(waiting(null)).toContain('commitpost status')
+  })
+
+  test('a count that was broken off is told as more than its limit, in a sentence that reads well', () => {
+    const subscription = figuresOf({ pending: 1_001 })
+    const condition = {
+      key: 'unpublished:mailer',
+      rule: 'unpublished',
+      value: 1_001,
+      threshold: 1_000,
+    } as const
+    const { title, facts } = composer.alarm({ ...condition, subscription }, at, at)
+    const more = language === 'ko' ? '1,000 초과' : 'more than 1,000'
+    expect(title).toMatch(new RegExp(`: ${more}$`))
+    expect(facts[1]?.value).toBe(more)
+  })
+
   test('many letters, vanished workers and the report have lines for what they count', () => {
     const groups = Array.from({ length: 12 }, (_, n) => ({
       subscription: 'mailer',

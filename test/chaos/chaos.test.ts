@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { bePatient } from '../support/patience.ts'
+import { PATIENCE_MS } from '../support/patience-ms.ts'
 import { compiledDirectory } from '../support/program.ts'
 import { available, postgresAvailable } from '../support/servers.ts'
 import { countAnomalies } from './checker/judge.ts'
@@ -63,7 +64,7 @@ async function shortRun(seed: number, faults: readonly FaultName[]): Promise<Cha
     faketime: faketimeLibrary(),
     recoveryBarMs: null, // how fast is for `npm run chaos` to say: here the machine does much else
     leastPublished: ENOUGH,
-    quietMs: 60_000,
+    quietMs: PATIENCE_MS,
     onLine: () => undefined,
   })
   if (report.ok) await rm(journals, { recursive: true })

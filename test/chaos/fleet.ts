@@ -6,6 +6,7 @@ import { createInterface } from 'node:readline'
 import { type FaultProxy, startFaultProxy } from '../support/fault-proxy.ts'
 import type { ChaosLine, ChaosPublisherConfig, ChaosWorkerConfig } from './config.ts'
 import type { Journal } from './journal.ts'
+import { isOver } from './within.ts'
 
 /** What all members of a run have in common. */
 export interface FleetParts {
@@ -19,6 +20,8 @@ export interface FleetParts {
   readonly seed: number
   /** The library that fakes the clock of a process, where there is one. */
   readonly faketime: string | null
+  /** How long a process may take to end in peace. */
+  readonly patienceMs: number
 }
 
 /** How a worker is started. */
@@ -95,11 +98,21 @@ abstract class Member {
     this.#process?.kill(signal)
   }
 
-  /** Ends the process and waits for that. */
-  async end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
+  /** Kills the process and waits for its end. */
+  async kill(): Promise<void> {
     this.#isEnding = true
-    this.#process?.kill(signal)
+    this.signal('SIGKILL')
     await this.#ended
+  }
+
+  /** Ends the process in peace. One that does not stop when it is told to is killed; that is written down as a crash. */
+  async stop(): Promise<void> {
+    this.#isEnding = true
+    this.signal('SIGTERM')
+    const { patienceMs } = this.parts
+    if (await isOver(this.#ended, patienceMs)) return
+    this.unexpected.push(`${this.id} did not stop within ${patienceMs} ms`)
+    await this.kill()
   }
 }
 
@@ -132,7 +145,7 @@ export class WorkerMember extends Member {
   /** Ends the process in peace and starts another one. */
   async replace(start: Partial<WorkerStart> = {}): Promise<void> {
     await this.alone(async () => {
-      await this.end('SIGTERM')
+      await this.stop()
       this.start(start)
     })
   }

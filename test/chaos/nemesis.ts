@@ -45,7 +45,7 @@ type Act = (victims: Victims, step: Step, begin: () => void) => Promise<Harm>
 
 const acts: Readonly<Record<FaultName, Act>> = {
   kill: onWorker(async (worker) => {
-    await worker.end('SIGKILL')
+    await worker.kill()
     worker.start()
   }),
   stop: onWorker(async (worker, { lastsMs }) => {
@@ -66,7 +66,7 @@ const acts: Readonly<Record<FaultName, Act>> = {
     proxy.loseNothing()
   }),
   killPublisher: onPublisher(async (publisher) => {
-    await publisher.end('SIGKILL')
+    await publisher.kill()
     publisher.start()
   }),
   cutPublisher: onPublisher(async ({ proxy }) => {

@@ -14,10 +14,12 @@ import {
   workerMember,
 } from './fleet.ts'
 import { type Journal, openJournal, readJournals } from './journal.ts'
+import { isLate } from './late.ts'
 import { strike, type Victims } from './nemesis.ts'
 import { drawPlan, FAULT_NAMES, type FaultName, planText, type Step } from './plan.ts'
 import { type ChaosServer, startChaosServer } from './server.ts'
 import { Watch } from './watch.ts'
+import { comesToRest, within } from './within.ts'
 
 /** What a run is made of. */
 export interface ChaosOptions {
@@ -37,7 +39,7 @@ export interface ChaosOptions {
   readonly recoveryBarMs: number | null
   /** Publishing goes on beyond the nemesis until so many events are known to be committed, however slow the machine is. */
   readonly leastPublished: number
-  /** How long everything may take to come to rest. */
+  /** How long nothing may become less before all is at rest, and how long each process may take to begin and to end. */
   readonly quietMs: number
   /** @default all that can be done here */
   readonly faults?: readonly FaultName[]
@@ -61,6 +63,9 @@ export interface ChaosReport {
 const SCHEMA = 'chaos'
 const WORKERS = 4
 const PUBLISHERS = 3
+/** A fault that replaces workers may have to wait for each of them to end, and others wait for it. */
+const PATIENCE_WITH_FAULTS = 10
+const TICK_MS = 250
 
 /** Runs publishers, workers and a nemesis in processes of their own, and judges what they wrote down. */
 export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
@@ -72,15 +77,18 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   const journal = openJournal(journals, 'nemesis')
   await using server = await startChaosServer(smallDisk ? diskMegabytes(durationMs) : null)
   await migrate(server)
-  await using watch = new Watch(server.url, SCHEMA, journal, leaseMs)
+  await using watch = new Watch(server.url, SCHEMA, journal, leaseMs, options.quietMs)
   const run = new Run(options, journal, watch, await victimsOf(options, journal, server))
   try {
     await run.begin()
     await run.suffer(plan)
     await run.calm()
-  } finally {
-    await run.end()
+  } catch (error) {
+    // What went wrong first is what is told.
+    await run.end().catch(() => undefined)
+    throw error
   }
+  await run.end()
   const entries = withoutEchoes(readJournals(journals))
   const verdict = judge(entries, { leaseMs, recoveryBarMs: options.recoveryBarMs })
   const evidence = await evidenceOf(verdict, entries, (eventId) => watch.rowsOf(eventId))
@@ -101,7 +109,7 @@ async function migrate(server: ChaosServer): Promise<void> {
 }
 
 async function victimsOf(options: ChaosOptions, journal: Journal, server: ChaosServer): Promise<Victims> {
-  const { programs, journals, leaseMs, seed, faketime } = options
+  const { programs, journals, leaseMs, seed, faketime, quietMs } = options
   const databaseUrl = server.url
   const parts: FleetParts = {
     programs,
@@ -112,6 +120,7 @@ async function victimsOf(options: ChaosOptions, journal: Journal, server: ChaosS
     leaseMs,
     seed,
     faketime,
+    patienceMs: quietMs,
   }
   const numbers = (count: number): number[] => Array.from({ length: count }, (_, n) => n)
   return {
@@ -128,6 +137,7 @@ class Run {
   readonly #watch: Watch
   readonly #victims: Victims
   readonly #struck: string[] = []
+  readonly #underWay = new Set<string>()
   readonly #ended = new AbortController()
   readonly #startedAt = sharedMs()
   #waiting: number | null = null
@@ -169,36 +179,54 @@ class Run {
     const acts: Promise<void>[] = []
     for (const step of plan) {
       await sleep(Math.max(0, begunAt + step.atMs - sharedMs()))
-      acts.push(strike(this.#victims, this.#journal, step, (text) => this.#struck.push(text)))
+      acts.push(this.#strike(step))
     }
     await sleep(Math.max(0, begunAt + this.#options.durationMs - sharedMs()))
-    await Promise.all(acts)
-    const { leastPublished } = this.#options
+    const { leastPublished, quietMs } = this.#options
+    await within(
+      quietMs * PATIENCE_WITH_FAULTS,
+      () => `over with ${[...this.#underWay].join(', ')}`,
+      Promise.all(acts),
+    )
     await this.#until(`${leastPublished} events are published`, () => this.#published >= leastPublished)
   }
 
   /** Ends publishing, leaves no worker with old code, and waits until nothing waits any more. */
   async calm(): Promise<void> {
-    await Promise.all(this.#victims.publishers.map((publisher) => publisher.end('SIGTERM')))
+    await Promise.all(this.#victims.publishers.map((publisher) => publisher.stop()))
     for (const worker of this.#victims.workers) {
       if (worker.code === 'old') await worker.replace({ code: 'new' })
     }
     this.#waiting = null
-    const isQuiet = await this.#until('nothing waits', () => this.#waiting === 0).then(
-      () => true,
-      () => false,
-    )
-    if (!isQuiet) this.#options.onLine(`not at rest after ${this.#options.quietMs} ms`)
+    const { quietMs } = this.#options
+    if (await comesToRest(() => this.#waiting, quietMs)) return
+    const lines = [
+      `not at rest: nothing has become less for ${quietMs} ms`,
+      ...(await this.#watch.standstill()),
+    ]
+    this.#options.onLine(lines.join('\n  '))
   }
 
   /** Ends everything, in peace where that is possible, and writes down what is left. */
   async end(): Promise<void> {
-    await Promise.all(this.#victims.workers.map((worker) => endWithin(worker, this.#options.quietMs)))
-    await Promise.all(this.#victims.publishers.map((publisher) => publisher.end('SIGKILL')))
+    await Promise.all(this.#victims.workers.map((worker) => worker.stop()))
+    await Promise.all(this.#victims.publishers.map((publisher) => publisher.kill()))
     this.#ended.abort()
     await this.#ticking
     await this.#watch.noteLeft()
-    await Promise.all(this.#members.map(({ proxy }) => proxy.close()))
+    const closed = Promise.all(this.#members.map(({ proxy }) => proxy.close()))
+    await within(this.#options.quietMs, 'the proxies close', closed)
+  }
+
+  /** Whatever goes wrong is thrown by whoever waits for it, at the end, and not by nobody. */
+  #strike(step: Step): Promise<void> {
+    this.#underWay.add(step.id)
+    const act = strike(this.#victims, this.#journal, step, (text) => this.#struck.push(text))
+    act.then(
+      () => this.#underWay.delete(step.id),
+      () => undefined,
+    )
+    return act
   }
 
   async #until(what: string, condition: () => boolean): Promise<void> {
@@ -213,8 +241,17 @@ class Run {
     for (let n = 0; !this.#ended.signal.aborted; n += 1) {
       this.#waiting = await this.#watch.waiting()
       if (n % 4 === 0) this.#tell()
-      await sleep(250, undefined, { signal: this.#ended.signal }).catch(() => undefined)
+      await this.#pause(`stall-${n}`)
     }
+  }
+
+  /** All proxies are in this process: when it stands still, everybody does. */
+  async #pause(id: string): Promise<void> {
+    const at = sharedMs()
+    await sleep(TICK_MS, undefined, { signal: this.#ended.signal }).catch(() => undefined)
+    const until = sharedMs()
+    if (!isLate(until - at - TICK_MS, this.#options.leaseMs)) return
+    this.#journal.writeAt({ kind: 'fault', at, until, id, name: 'stall', workers: null })
   }
 
   #tell(): void {
@@ -226,19 +263,4 @@ class Run {
         (struck === '' ? '' : `  <- ${struck}`),
     )
   }
-}
-
-/** A worker that does not stop when it is told to is killed; that is written down as a crash. */
-async function endWithin(worker: WorkerMember, patienceMs: number): Promise<void> {
-  const patience = new AbortController()
-  const late = sleep(patienceMs, undefined, { signal: patience.signal }).then(
-    () => {
-      worker.unexpected.push(`${worker.id} did not stop within ${patienceMs} ms`)
-      worker.signal('SIGKILL')
-    },
-    () => undefined,
-  )
-  await worker.end('SIGTERM')
-  patience.abort()
-  await late
 }

@@ -5,8 +5,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import { Mutex } from '../../src/queue/mutex.ts'
-import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/testing/index.ts'
+import type { EmbeddedPostgres } from '../../src/testing/index.ts'
 import { isRunning } from '../support/is-running.ts'
+import { startOwnPostgres } from '../support/own-postgres.ts'
 
 /** A server to be broken. */
 export interface ChaosServer extends AsyncDisposable {
@@ -39,7 +40,7 @@ export async function startChaosServer(diskMegabytes: number | null): Promise<Ch
   sweepDisks()
   const disk = diskMegabytes === null ? null : mountSmallDisk(diskMegabytes)
   try {
-    const postgres = await startEmbeddedPostgres({
+    const postgres = await startOwnPostgres({
       ...(disk === null ? {} : { dataDir: join(disk, 'data') }),
       fsync: false, // memory, or a crash of the server alone: what was written is there
       settings: {

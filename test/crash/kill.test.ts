@@ -4,7 +4,7 @@ import {
   createFaultDatabase,
   historyOf,
   joined,
-  LEASE_MS,
+  LASTING_LEASE_MS,
   workerOn,
 } from '../support/fault-database.ts'
 import { bePatient } from '../support/patience.ts'
@@ -55,15 +55,14 @@ describe('kill -9 of a worker with deliveries in hand', () => {
     const committed = walks(20, 5)
     await publishSteps(stepOutbox(database.pool, database.schema), database.pool, committed)
     await victim.told('begun', running)
-    await using heir = new WorkerProcess(workerOn(database, 'heir', subscription))
+    await using heir = new WorkerProcess(
+      workerOn(database, 'heir', subscription, { leaseMs: LASTING_LEASE_MS }),
+    )
     await heir.told('started')
 
     await victim.kill()
-    const killedAtMs = performance.now()
 
     await allDone(database, committed.length)
-    // A lease, a look for what vanished workers left, and all of that one by one, on a machine that does much else.
-    expect(performance.now() - killedAtMs).toBeLessThan(LEASE_MS + 15_000)
     const { inversions, ...rest } = await historyOf(database, committed)
     expect(rest).toEqual({ lost: [], phantoms: [], duplicates: [] })
     if (subscription.name !== 'unordered') expect(inversions).toEqual([])

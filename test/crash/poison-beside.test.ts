@@ -1,9 +1,8 @@
 import { expect, test } from 'vitest'
 import { countStates, createFaultDatabase, joined } from '../support/fault-database.ts'
 import { bePatient, comes } from '../support/patience.ts'
-import { type PoisonedSubscription, poisonedProcess } from '../support/poisoned-process.ts'
+import { type PoisonedSubscription, supervisePoisoned } from '../support/poisoned-process.ts'
 import { publishSteps, stepOutbox, walks } from '../support/steps.ts'
-import { Supervisor } from '../support/supervisor.ts'
 
 bePatient()
 
@@ -14,7 +13,7 @@ test('E12 an event that kills its process is found out although another subscrip
   const shared = { maxAttempts: MAX_ATTEMPTS, takesMs: 50 }
   const busy: PoisonedSubscription = { ...shared, name: 'busy', type: 'StepTaken' }
   const deadly: PoisonedSubscription = { ...shared, name: 'deadly', type: 'StepRetraced' }
-  await using supervisor = new Supervisor((life) => poisonedProcess(database, life, [[busy, deadly]]))
+  await using supervisor = supervisePoisoned(database, [[busy, deadly]])
   await joined(database, busy.name)
   await joined(database, deadly.name)
   const outbox = stepOutbox(database.pool, database.schema)
@@ -40,7 +39,7 @@ test('E12 an event that kills its process takes no innocent one of another worke
   const shared = { maxAttempts: MAX_ATTEMPTS }
   const deadly: PoisonedSubscription = { ...shared, name: 'deadly', type: 'StepRetraced', takesMs: 700 }
   const innocent: PoisonedSubscription = { ...shared, name: 'innocent', type: 'StepTaken', takesMs: 2_000 }
-  await using _ = new Supervisor((life) => poisonedProcess(database, life, [[deadly], [innocent]]))
+  await using _ = supervisePoisoned(database, [[deadly], [innocent]])
   await joined(database, deadly.name)
   await joined(database, innocent.name)
   const outbox = stepOutbox(database.pool, database.schema)

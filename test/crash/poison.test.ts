@@ -1,5 +1,12 @@
 import { expect, test } from 'vitest'
-import { countStates, createFaultDatabase, historyOf, joined, workerOn } from '../support/fault-database.ts'
+import {
+  buryWorker,
+  countStates,
+  createFaultDatabase,
+  historyOf,
+  joined,
+  workerOn,
+} from '../support/fault-database.ts'
 import { bePatient, comes } from '../support/patience.ts'
 import { publishSteps, stepOutbox, walks } from '../support/steps.ts'
 import { Supervisor } from '../support/supervisor.ts'
@@ -20,8 +27,12 @@ test.each(subscriptions)(
     await using supervisor = new Supervisor(
       (life) =>
         new WorkerProcess(
-          workerOn(database, `life-${life}`, subscription, { handlers: { obeysPoison: true, takesMs: 10 } }),
+          workerOn(database, `life-${life}`, subscription, {
+            handlers: { obeysPoison: true, takesMs: 10 },
+            leaseMs: 60_000,
+          }),
         ),
+      (life) => buryWorker(database, `life-${life}`),
     )
     await supervisor.process.told('started')
     await joined(database, subscription.name)

@@ -1,5 +1,12 @@
 import { expect, test } from 'vitest'
-import { allDone, createFaultDatabase, historyOf, joined, workerOn } from '../support/fault-database.ts'
+import {
+  allDone,
+  createFaultDatabase,
+  historyOf,
+  joined,
+  LASTING_LEASE_MS,
+  workerOn,
+} from '../support/fault-database.ts'
 import { bePatient } from '../support/patience.ts'
 import { publishSteps, stepOutbox, walks } from '../support/steps.ts'
 import { WorkerProcess } from '../support/worker-process.ts'
@@ -9,12 +16,13 @@ bePatient()
 test('in a rolling deploy the old code leaves events it does not know to the new code', async () => {
   await using database = await createFaultDatabase()
   const subscription = { name: 'walkers', concurrency: 2, batchSize: 4 }
-  await using old = new WorkerProcess(workerOn(database, 'old', subscription, { code: 'old' }))
+  const leaseMs = LASTING_LEASE_MS
+  await using old = new WorkerProcess(workerOn(database, 'old', subscription, { leaseMs, code: 'old' }))
   await old.told('started')
   await joined(database, subscription.name)
   // It holds what it takes first, so that the old code gets its share of everything.
   await using young = new WorkerProcess(
-    workerOn(database, 'young', subscription, { handlers: { hold: true } }),
+    workerOn(database, 'young', subscription, { leaseMs, handlers: { hold: true } }),
   )
   await young.told('started')
   await joined(database, subscription.name)

@@ -147,7 +147,7 @@ describe('SIGTERM', () => {
     await using proxy = await startFaultProxy(database.url)
     const { worker } = await holdingWorker(database, ordered, {
       url: proxy.urlOf(database.url),
-      connections: { query_timeout: 500, connectionTimeoutMillis: 500 },
+      connections: { query_timeout: 3_000, connectionTimeoutMillis: 3_000 },
       listen: true,
       drainMs: 1_000,
     })

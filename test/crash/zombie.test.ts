@@ -8,6 +8,7 @@ import {
   type FaultDatabase,
   historyOf,
   joined,
+  LASTING_LEASE_MS,
   workerOn,
 } from '../support/fault-database.ts'
 import { bePatient } from '../support/patience.ts'
@@ -42,7 +43,9 @@ describe('a worker that was paused for longer than its lease', () => {
     await zombie.told('begun', 10)
 
     zombie.signal('SIGSTOP')
-    await using _heir = new WorkerProcess(workerOn(database, 'heir', subscription))
+    await using _heir = new WorkerProcess(
+      workerOn(database, 'heir', subscription, { leaseMs: LASTING_LEASE_MS }),
+    )
     await allDone(database, committed.length)
     const before = await deliveriesOf(database)
     zombie.go()
@@ -75,7 +78,7 @@ describe('a handler that blocks the event loop for longer than the lease', () =>
     await publishSteps(stepOutbox(database.pool, database.schema), database.pool, committed)
     await blocked.told('begun')
 
-    await using _heir = new WorkerProcess(workerOn(database, 'heir', ordered))
+    await using _heir = new WorkerProcess(workerOn(database, 'heir', ordered, { leaseMs: LASTING_LEASE_MS }))
     await allDone(database, committed.length)
     const before = await deliveriesOf(database)
     await writeFile(blocksUntil, '')

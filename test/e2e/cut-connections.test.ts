@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/testing/index.ts'
+import type { EmbeddedPostgres } from '../../src/testing/index.ts'
 import {
   allDone,
   countHandled,
@@ -9,6 +9,7 @@ import {
   WITNESS,
 } from '../support/fault-database.ts'
 import { type FaultProxy, startFaultProxy } from '../support/fault-proxy.ts'
+import { startOwnPostgres } from '../support/own-postgres.ts'
 import { bePatient, comes } from '../support/patience.ts'
 import { postgresAvailable } from '../support/servers.ts'
 import { type StepWorker, startAll, stepWorker } from '../support/step-worker.ts'
@@ -53,7 +54,7 @@ function lapsed(workers: readonly StepWorker[]): number {
 
 describe.skipIf(!postgresAvailable())('while connections are cut again and again', () => {
   beforeAll(async () => {
-    server = await startEmbeddedPostgres()
+    server = await startOwnPostgres()
   })
 
   afterAll(async () => {

@@ -1,18 +1,18 @@
 import pg from 'pg'
 import { expect, test } from 'vitest'
-import { startEmbeddedPostgres } from '../../src/testing/index.ts'
 import { deferred } from '../queue/fakes.ts'
 import { createFaultDatabase } from '../support/fault-database.ts'
+import { startOwnPostgres } from '../support/own-postgres.ts'
 import { bePatient } from '../support/patience.ts'
 import { postgresAvailable } from '../support/servers.ts'
 import { publishSteps, stepOutbox, walks } from '../support/steps.ts'
+import { FORGETFUL, holdWalWriter } from '../support/wal-writer.ts'
 
 bePatient()
 
 const COMMITS = 50
 
-// As far apart as the server allows: what was not forced to disk by a commit is not there for a while.
-const FORGETFUL = { synchronous_commit: 'off', wal_writer_delay: '10s' }
+const settings = { ...FORGETFUL, synchronous_commit: 'off' }
 
 async function count(pool: pg.Pool, table: string): Promise<number> {
   const { rows } = await pool.query<{ count: number }>(`select count(*)::int as count from ${table}`)
@@ -22,20 +22,28 @@ async function count(pool: pg.Pool, table: string): Promise<number> {
 test.skipIf(!postgresAvailable())(
   'E1 events whose commit was acknowledged survive a crash, even with synchronous_commit off',
   async () => {
-    await using server = await startEmbeddedPostgres({ settings: FORGETFUL })
+    await using server = await startOwnPostgres({ settings })
     await using database = await createFaultDatabase(server.url)
     const { pool, schema } = database
     const committed = walks(1, COMMITS)
 
+    const crash = async (): Promise<void> => {
+      const restarted = server.restart('immediate')
+      walWriter.kill()
+      await restarted
+    }
+
+    let walWriter = await holdWalWriter(pool)
     await publishSteps(stepOutbox(pool, schema), pool, committed, { perTransaction: 1 })
-    await server.restart('immediate')
+    await crash()
     expect(await count(pool, `${schema}.outbox_event`)).toBe(COMMITS)
 
     // The proof that this could have failed: the same commits without events are forgotten.
     await pool.query(`create table ${schema}.plain (n integer)`)
     await pool.query('checkpoint')
+    walWriter = await holdWalWriter(pool)
     for (let n = 0; n < COMMITS; n += 1) await pool.query(`insert into ${schema}.plain values ($1)`, [n])
-    await server.restart('immediate')
+    await crash()
     expect(await count(pool, `${schema}.plain`)).toBeLessThan(COMMITS)
   },
 )
@@ -43,7 +51,7 @@ test.skipIf(!postgresAvailable())(
 test.skipIf(!postgresAvailable())(
   'U1 what a worker has taken in order stays taken in a crash, even with synchronous_commit off',
   async () => {
-    await using server = await startEmbeddedPostgres({ settings: FORGETFUL })
+    await using server = await startOwnPostgres({ settings })
     await using database = await createFaultDatabase(server.url)
     const { pool, schema } = database
     const outbox = stepOutbox(pool, schema)

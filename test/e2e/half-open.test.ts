@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { allDone, createFaultDatabase, historyOf } from '../support/fault-database.ts'
 import { startFaultProxy } from '../support/fault-proxy.ts'
-import { bePatient } from '../support/patience.ts'
+import { bePatient, comes } from '../support/patience.ts'
 import { startAll, stepWorker, tells } from '../support/step-worker.ts'
 import { publishSteps, stepOutbox, walks } from '../support/steps.ts'
 import { sturdyPool } from '../support/sturdy-pool.ts'
@@ -25,7 +25,13 @@ test.each([
       [name]: { ...subscription, pollMs: 50 },
     })
     await using _worker = worker.worker
-    await startAll(worker)
+    // With so little patience even a slow answer is none: it may be started again.
+    await comes('it starts', () =>
+      startAll(worker).then(
+        () => true,
+        () => false,
+      ),
+    )
     const committed = walks(10, 20)
     const direct = stepOutbox(database.pool, database.schema)
     await publishSteps(direct, database.pool, committed.slice(0, 100))

@@ -1,17 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/testing/index.ts'
+import type { EmbeddedPostgres } from '../../src/testing/index.ts'
 import {
   allDone,
   createFaultDatabase,
   type FaultDatabase,
   historyOf,
   joined,
-  LEASE_MS,
   workerOn,
 } from '../support/fault-database.ts'
 import type { PublishedEvent } from '../support/history.ts'
+import { startOwnPostgres } from '../support/own-postgres.ts'
 import { bePatient } from '../support/patience.ts'
 import { findPgbouncer, type Pgbouncer, startPgbouncer } from '../support/pgbouncer.ts'
 import {
@@ -28,6 +28,9 @@ import { sturdyPool } from '../support/sturdy-pool.ts'
 import { WorkerProcess } from '../support/worker-process.ts'
 
 bePatient()
+
+/** Long enough that a machine which does nothing for seconds costs no worker its lease. */
+const HEIRS_LEASE_MS = 6_000
 
 let server: EmbeddedPostgres
 let pooler: Pgbouncer
@@ -97,7 +100,7 @@ describe.skipIf(!postgresAvailable() || !available('pgbouncer', findPgbouncer() 
   'through pgbouncer in transaction mode',
   () => {
     beforeAll(async () => {
-      server = await startEmbeddedPostgres()
+      server = await startOwnPostgres()
       pooler = await startPgbouncer(server.url)
       pool = sturdyPool({ connectionString: pooler.url, max: 20 })
     })
@@ -160,9 +163,14 @@ describe.skipIf(!postgresAvailable() || !available('pgbouncer', findPgbouncer() 
       // One handler takes longer than its lease, so that only heartbeats can keep it.
       const slow = committed.at(-1)?.eventId
       const before = async ({ eventId }: PublishedEvent): Promise<void> => {
-        if (eventId === slow) await sleep(2 * LEASE_MS)
+        if (eventId === slow) await sleep(1.5 * HEIRS_LEASE_MS)
       }
-      const heir = stepWorker(stepOutbox(pool, schema), database, { ordered: { order: 'aggregate', before } })
+      const heir = stepWorker(
+        stepOutbox(pool, schema),
+        database,
+        { ordered: { order: 'aggregate', before } },
+        { leaseMs: HEIRS_LEASE_MS },
+      )
       await using _heir = heir.worker
       await startAll(heir)
 
@@ -222,7 +230,8 @@ describe.skipIf(!postgresAvailable() || !available('pgbouncer', findPgbouncer() 
       await watchSettings(database.pool, database.schema)
       const own = new URL(server.url)
       own.searchParams.set('options', '-c default_transaction_read_only=off')
-      const publishing = sturdyPool({ connectionString: own.href })
+      // Its one connection is older than what the role has set, and must stay.
+      const publishing = sturdyPool({ connectionString: own.href, idleTimeoutMillis: 0 })
       await setHostile(publishing, 'postgres')
       await using hostile = await startPgbouncer(server.url)
       const hostilePool = sturdyPool({ connectionString: hostile.url })

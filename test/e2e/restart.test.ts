@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/testing/index.ts'
+import type { EmbeddedPostgres } from '../../src/testing/index.ts'
 import {
   allDone,
   countHandled,
@@ -11,6 +11,7 @@ import {
   workerOn,
 } from '../support/fault-database.ts'
 import { startFaultProxy } from '../support/fault-proxy.ts'
+import { startOwnPostgres } from '../support/own-postgres.ts'
 import { bePatient, comes } from '../support/patience.ts'
 import { postgresAvailable } from '../support/servers.ts'
 import { publishSteps, stepOutbox, walks } from '../support/steps.ts'
@@ -43,7 +44,7 @@ function reports(lines: readonly WorkerLine[]): Record<string, number> {
 
 describe.skipIf(!postgresAvailable())('when the database goes away', () => {
   beforeAll(async () => {
-    server = await startEmbeddedPostgres()
+    server = await startOwnPostgres()
   })
 
   afterAll(async () => {

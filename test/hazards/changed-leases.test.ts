@@ -31,7 +31,7 @@ describe('a delivery that changes hands after a heartbeat began and before it co
     await h.untilBlocked('last')
     await lapse(h.db, 'last')
     await next.store.recover([sub.id])
-    await next.store.claimSuspects({ subscriptionId: sub.id, workerId: 'next', leaseMs: 1_000, limit: 1 })
+    await next.store.claimSuspects({ subscriptionId: sub.id, workerId: 'next', leaseMs: 30_000, limit: 1 })
     await gate.open()
     await beating
     return one(

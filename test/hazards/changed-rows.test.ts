@@ -111,7 +111,9 @@ describe('a delivery that is changed after a claim without order began', () => {
     const sub = await join(worker.store, { orderBy })
     const lanes = orderBy === 'none' ? [] : await takeLanes(worker.store, sub, 'w')
     await publish(h.db.pool, ['a', 'b'])
-    await h.db.pool.query('update outbox_delivery set held = true, suspect = true, next_retry_at = now()')
+    await h.db.pool.query(
+      'update outbox_delivery set fresh = false, held = true, suspect = true, next_retry_at = now()',
+    )
     const request = { subscriptionId: sub.id, workerId: 'w', leaseMs: LEASE_MS, limit: 10, lanes }
     const claimed = await claimAround(
       { h, worker },

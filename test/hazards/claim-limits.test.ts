@@ -36,7 +36,7 @@ describe('the limit of a claim', () => {
     const client = await h.connect('nested loops')
     await client.query(NESTED_LOOPS)
     const { rows } = await client.query(
-      `update outbox_delivery set status = 'PROCESSING', locked_by = 'w', locked_until = now(), lease_token = 1
+      `update outbox_delivery set status = 'PROCESSING', fresh = false, locked_by = 'w', locked_until = now(), lease_token = 1
         where subscription_id = $1 and id in (
           select d.id from outbox_delivery d where d.subscription_id = $1 and d.status = 'PENDING'
            order by d.id limit 3 for update skip locked)

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { siblingPool } from '../../src/store/postgres/sibling-pool.ts'
+import { workerPool } from '../../src/store/postgres/sibling-pool.ts'
 import { subscribe } from '../store/postgres/fixtures.ts'
 import { explain, pages } from './plan.ts'
 import { createOwnDatabase, hazard, publishMany } from './support.ts'
@@ -19,10 +19,10 @@ async function pagesRead(count: (schema: string, id: number) => string): Promise
   await publishMany(h, DELIVERED, 'n')
   await h.db.pool.query(`
     set session_replication_role = replica;
-    update outbox_delivery set status = 'DONE', processed_at = now();
+    update outbox_delivery set status = 'DONE', fresh = false, processed_at = now();
     reset session_replication_role`)
   await h.db.pool.query('vacuum analyze outbox_delivery')
-  const sibling = siblingPool(h.db.pool, () => undefined)
+  const sibling = workerPool(h.db.pool, () => undefined)
   const client = await sibling.pool.connect()
   const statement = { text: count(h.db.quoted, id), values: [] }
   // The first time in a session it reads the catalogue too.

@@ -237,12 +237,12 @@ describe('events that take their worker down', () => {
     await publish(h.db.pool, [POISON])
     for (let crash = 0; crash < 5; crash += 1) {
       const { rowCount } = await h.db.pool.query(
-        `update outbox_delivery set status = 'PROCESSING', held = false, next_retry_at = null, locked_by = 'w',
+        `update outbox_delivery set status = 'PROCESSING', fresh = false, held = false, next_retry_at = null, locked_by = 'w',
                 locked_until = now(), lease_token = nextval('outbox_lease_token') where status = 'PENDING'`,
       )
       expect(rowCount, 'it is claimed again and again').toBe(1)
       await h.db.pool.query(
-        `update outbox_delivery set status = 'PENDING', held = true, next_retry_at = now(), locked_by = null,
+        `update outbox_delivery set status = 'PENDING', fresh = false, held = true, next_retry_at = now(), locked_by = null,
                 locked_until = null, lease_token = null`,
       )
     }

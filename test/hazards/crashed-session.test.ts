@@ -5,13 +5,14 @@ import { quoteSchema } from '../../src/store/postgres/identifiers.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'
 import { LaneClaims } from '../../src/store/postgres/lane-claims.ts'
 import { LowWater, UNBOUNDED } from '../../src/store/postgres/low-water.ts'
-import { startEmbeddedPostgres } from '../../src/testing/index.ts'
 import { claimLanes, join, LEASE_MS, retryLater, settled, takeLanes } from '../store/contract/helpers.ts'
 import { one } from '../store/postgres/fixtures.ts'
 import { installTables } from '../support/install-tables.ts'
+import { startOwnPostgres } from '../support/own-postgres.ts'
 import { bePatient } from '../support/patience.ts'
 import { eventually } from '../support/program.ts'
 import { postgresAvailable } from '../support/servers.ts'
+import { FORGETFUL, type HeldWalWriter, holdWalWriter } from '../support/wal-writer.ts'
 import { SteppingPool } from './stepping-pool.ts'
 import { publish } from './support.ts'
 
@@ -21,9 +22,9 @@ const SCHEMA = 'own'
 /** Transaction ids that a crash takes back. */
 const UNWRITTEN = 200
 
-/** A server that forces nothing to disk by itself, as far as it allows, and on which nothing else goes on. */
+/** A server that forces nothing to disk by itself, and on which nothing else goes on. */
 async function openServer() {
-  const server = await startEmbeddedPostgres({ settings: { wal_writer_delay: '10s', autovacuum: 'off' } })
+  const server = await startOwnPostgres({ settings: FORGETFUL })
   const url = new URL(server.url)
   url.searchParams.set('options', `-c search_path=${SCHEMA}`)
   const pool = new pg.Pool({ connectionString: url.href })
@@ -35,8 +36,9 @@ async function openServer() {
     pool,
     worker,
     /** One session ends as by a fault of its own: the server ends all of them, and recovers without being started anew. */
-    async crash(): Promise<void> {
+    async crash(walWriter: HeldWalWriter): Promise<void> {
       process.kill(await one<number>(pool, 'select pg_backend_pid()'), 'SIGKILL')
+      walWriter.kill()
       await eventually('the server is there again', () =>
         pool.query('select 1').then(
           () => true,
@@ -75,16 +77,18 @@ test.skipIf(!postgresAvailable())(
     if (earlier === undefined) throw new Error('nothing was claimed')
 
     await refresh()
-    await lowWater.next()
+    await lowWater.settled()
+    const walWriter = await holdWalWriter(pool)
     for (let n = 0; n < UNWRITTEN; n += 1) await pool.query('select pg_current_xact_id()')
     // The bound is decided on, and the next one not yet proposed.
     const proposing = stepping.holdBefore(/outbox_event_id_seq/)
     await refresh()
     await proposing.reached
     const before = await nextXid(pool)
-    await scene.crash()
+    await scene.crash(walWriter)
     proposing.go()
-    const bound = await lowWater.next()
+    await lowWater.settled()
+    const bound = lowWater.next()
     expect(bound.heldFrom, 'a bound was decided on').not.toBe(UNBOUNDED.heldFrom)
     expect(Number(await nextXid(pool)), 'ids are given again').toBeLessThan(Number(before) - UNWRITTEN / 2)
 

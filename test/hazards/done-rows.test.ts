@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { claim, DONE, join, settled } from '../store/contract/helpers.ts'
 import { explain, mostRowsScanned, withLimit } from './plan.ts'
 import type { Sent } from './stepping-pool.ts'
-import { createOwnDatabase, type Hazard, hazard, publishMany } from './support.ts'
+import { createOwnDatabase, type Hazard, hazard, publishMany, withoutAutovacuum } from './support.ts'
 
 const BACKLOG = 20_000
 const HALF = BACKLOG / 2
@@ -18,6 +18,7 @@ async function claimHalfWay(h: Hazard): Promise<Pick<Sent, 'text' | 'values'>> {
   const { store, pool } = h.worker('w')
   const sub = await join(store)
   await publishMany(h, BACKLOG, 'n')
+  await withoutAutovacuum(h, 'outbox_delivery')
   await h.db.pool.query('vacuum analyze outbox_delivery')
   const done = await claim(store, sub, 'w', HALF)
   const sent = pool.lastSent(/for update skip locked\) as ids/)

@@ -5,7 +5,6 @@ import type pg from 'pg'
 import { describe, expect, test } from 'vitest'
 import { ManualClock } from '../../src/runtime/manual-clock.ts'
 import { quoteSchema } from '../../src/store/postgres/identifiers.ts'
-import { startEmbeddedPostgres } from '../../src/testing/index.ts'
 import {
   aggregates,
   claim,
@@ -18,6 +17,7 @@ import {
 } from '../store/contract/helpers.ts'
 import { column, one } from '../store/postgres/fixtures.ts'
 import { installTables } from '../support/install-tables.ts'
+import { startOwnPostgres } from '../support/own-postgres.ts'
 import { eventually } from '../support/program.ts'
 import { sturdyPool } from '../support/sturdy-pool.ts'
 import { type Hazard, hazard, publish, publishMany } from './support.ts'
@@ -34,7 +34,7 @@ interface FailingServer extends AsyncDisposable {
 }
 
 async function failingServer(): Promise<FailingServer> {
-  const server = await startEmbeddedPostgres()
+  const server = await startOwnPostgres()
   const schema = 'own'
   const url = new URL(server.url)
   url.searchParams.set('options', `-c search_path=${schema}`)

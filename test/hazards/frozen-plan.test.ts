@@ -21,6 +21,7 @@ import {
   hazard,
   publishMany,
   type SteppedWorker,
+  withoutAutovacuum,
 } from './support.ts'
 
 const LOADED = 100_000
@@ -34,7 +35,7 @@ const JOIN_CLAIM = `
      where d.subscription_id = $1::int and d.lane = 0 and d.status = 'PENDING' and not d.held
      order by d.id limit $2::int for update skip locked),
   claimed as (
-    update outbox_delivery d set status = 'PROCESSING', locked_by = 'w', locked_until = now(), lease_token = 1
+    update outbox_delivery d set status = 'PROCESSING', fresh = false, locked_by = 'w', locked_until = now(), lease_token = 1
       from pick p where d.subscription_id = p.subscription_id and d.lane = p.lane and d.id = p.id
     returning d.id, d.event_id)
   select c.id, e.payload from claimed c join outbox_event e on e.event_id = c.event_id`
@@ -71,7 +72,7 @@ async function load(create = createOwnDatabase): Promise<Loaded> {
   const ordered = await join(worker.store, { name: 'ordered', orderBy: 'aggregate' })
   // Nothing may tell the planner of the rows that are loaded below.
   for (const table of ['outbox_event', 'outbox_delivery']) {
-    await h.db.pool.query(`alter table ${table} set (autovacuum_enabled = false)`)
+    await withoutAutovacuum(h, table)
     await h.db.pool.query(`vacuum analyze ${table}`)
   }
   await claim(worker.store, sub, 'w', LIMIT)

@@ -34,8 +34,12 @@ async function plansOf(h: Hazard, pool: SteppingPool, work: () => Promise<unknow
   await work()
   const sent = pool.sent.slice(before)
   const client = await h.connect('explain')
-  for (const { text } of sent.filter(({ text: each }) => each.includes('set local'))) {
-    await client.query(text.replace('set transaction read only;', '').replaceAll('set local', 'set'))
+  // For the session: what is explained is rolled back, and so would be what was set in the same transaction.
+  for (const [setting] of sent
+    .map(({ text }) => text)
+    .join(';')
+    .matchAll(/(?<=set local )[^;]+/g)) {
+    await client.query(`set ${setting}`)
   }
   const plans: PlanNode[] = []
   for (const statement of sent.filter(({ text }) => /^\s*select\b/.test(text) && text.includes('outbox_'))) {

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { ClaimedDelivery } from '../../src/delivery/delivery.ts'
 import { beat, claim, DONE, join, settled } from '../store/contract/helpers.ts'
 import { explain, mostRowsRead, mostRowsScanned, type PlanNode } from './plan.ts'
-import { createOwnDatabase, hazard, lapse, publishMany } from './support.ts'
+import { createOwnDatabase, hazard, lapse, publishMany, withoutAutovacuum } from './support.ts'
 
 const BACKLOG = 10_000
 const IN_HAND = 100
@@ -20,6 +20,7 @@ async function planOfHeartbeat(rewrite: (text: string) => string): Promise<PlanN
   await publishMany(h, BACKLOG, 'n')
   const done = await claim(store, sub, 'w', BACKLOG - IN_HAND)
   await store.settle(done.map((delivery) => settled(delivery, DONE)))
+  await withoutAutovacuum(h, 'outbox_delivery')
   await h.db.pool.query('vacuum analyze outbox_delivery')
   await beat(store, sub, 'w', await claim(store, sub, 'w', IN_HAND))
   const { text, values } = pool.lastSent(/alive as/)

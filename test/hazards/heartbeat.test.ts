@@ -30,7 +30,7 @@ describe('a heartbeat and a take-over at the same time', () => {
 
   test('the heartbeat first: the lane cannot be taken, and afterwards has time again', async () => {
     await using h = await hazard()
-    const s = await scene(h, 400)
+    const s = await scene(h, 3_000)
     const inHand = await claimLanes(s.zombie.store, s.sub, 'w1', s.lanes, 1)
     const lock = await h.connect('lock')
     await lock.query(`begin; select 1 from outbox_worker where worker_id = 'w1' for update`)
@@ -83,7 +83,7 @@ describe('a heartbeat and a settle of one worker at the same time', () => {
     await beating.query('begin')
     await beating.query(`update outbox_delivery set locked_until = now() + interval '1 minute'`)
     const { rowCount } = await h.db.pool.query(
-      `update outbox_delivery set status = 'DONE', processed_at = now(), locked_by = null, locked_until = null,
+      `update outbox_delivery set status = 'DONE', fresh = false, processed_at = now(), locked_by = null, locked_until = null,
               lease_token = null
         where id = any (array(select id from outbox_delivery where lease_token = $1 for update skip locked))`,
       [delivery?.lease.token],

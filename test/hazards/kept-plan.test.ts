@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/runtime/clock.ts'
 import type { PgPoolClient, PgQueryConfig } from '../../src/store/postgres/client.ts'
-import { siblingPool } from '../../src/store/postgres/sibling-pool.ts'
+import { workerPool } from '../../src/store/postgres/sibling-pool.ts'
 import { PostgresWorkerStore } from '../../src/store/postgres/worker-store.ts'
 import type { RegisteredSubscription } from '../../src/store/subscription-store.ts'
 import { claim, claimLanes, DONE, join, retryLater, settled, takeLanes } from '../store/contract/helpers.ts'
 import { insertEvent } from '../store/postgres/fixtures.ts'
 import { explainPrepared, mostRowsScanned, type PlanNode, seqScans } from './plan.ts'
-import { createOwnDatabase, type Hazard, hazard, publishMany } from './support.ts'
+import { createOwnDatabase, type Hazard, hazard, publishMany, withoutAutovacuum } from './support.ts'
 
 const LOADED = 50_000
 const LIMIT = 100
@@ -38,7 +38,7 @@ function watch(client: PgPoolClient): Kept {
 /** A worker that has claimed and settled by every statement it has, and tables that are loaded after that. */
 async function load(): Promise<Loaded> {
   const h = await hazard(createOwnDatabase)
-  const connections = siblingPool(h.db.pool, () => undefined)
+  const connections = workerPool(h.db.pool, () => undefined)
   const client = await connections.pool.connect()
   const store = new PostgresWorkerStore(
     { pool: { connect: async () => client, end: () => connections.pool.end() }, own: true },
@@ -52,7 +52,7 @@ async function load(): Promise<Loaded> {
   const ordered = await join(store, { name: 'ordered', orderBy: 'aggregate' })
   // Nothing may tell the planner of the rows that are loaded below.
   for (const table of ['outbox_event', 'outbox_delivery']) {
-    await h.db.pool.query(`alter table ${table} set (autovacuum_enabled = false)`)
+    await withoutAutovacuum(h, table)
     await h.db.pool.query(`vacuum analyze ${table}`)
   }
   await insertEvent(h.db.pool)
@@ -120,7 +120,7 @@ describe('a plan kept since the tables were empty', () => {
 
   test('has the claim of lanes of which nothing is held read no more than a look at what is', async () => {
     await loaded.h.db.pool.query(
-      'update outbox_delivery set held = false, held_since = null, next_retry_at = null where held',
+      'update outbox_delivery set fresh = true, held = false, held_since = null, next_retry_at = null where held',
     )
 
     const plan = await explainKept('commitpost_claim_fresh_lanes')

@@ -36,7 +36,7 @@ describe('an owner of a lane that stops while another takes it over', () => {
 
   test('in the middle of its claim: the lane cannot be taken until the claim is over, and goes with what it took', async () => {
     await using h = await hazard()
-    const s = await scene(h, 400)
+    const s = await scene(h, 3_000)
     const lock = await h.connect('lock')
     await lock.query('begin; select pg_advisory_xact_lock(7)')
     // It would wait for nothing in between: it is made to.
@@ -100,7 +100,7 @@ describe('an owner of a lane that stops while another takes it over', () => {
     const completing = await h.connect('completing')
     await completing.query('begin')
     await completing.query(
-      `update outbox_delivery set status = 'DONE', processed_at = now(), locked_by = null, locked_until = null,
+      `update outbox_delivery set status = 'DONE', fresh = false, processed_at = now(), locked_by = null, locked_until = null,
               lease_token = null where id = $1 and lease_token = $2`,
       [first?.position, first?.lease.token],
     )
@@ -184,7 +184,7 @@ describe('two events of one aggregate and two workers', () => {
     await scene(h)
     const claimRow = async (workerId: string): Promise<string> => {
       const { rows } = await h.db.pool.query<{ id: string }>(
-        `update outbox_delivery set status = 'PROCESSING', locked_by = $1, locked_until = now() + interval '1 minute',
+        `update outbox_delivery set status = 'PROCESSING', fresh = false, locked_by = $1, locked_until = now() + interval '1 minute',
                 lease_token = nextval('outbox_lease_token')
           where id = (select id from outbox_delivery where status = 'PENDING' order by id limit 1
                          for update skip locked) returning id`,
@@ -204,7 +204,7 @@ describe('two events of one aggregate and two workers', () => {
     const lanes = await takeLanes(s.heir.store, s.sub, 'w2')
     expect(positions(await claimLanes(s.heir.store, s.sub, 'w2', lanes, 1))).toEqual(['1'])
     const { rows } = await h.db.pool.query<{ id: string }>(
-      `update outbox_delivery set status = 'PROCESSING', locked_by = 'w1', locked_until = now() + interval '1 minute',
+      `update outbox_delivery set status = 'PROCESSING', fresh = false, locked_by = 'w1', locked_until = now() + interval '1 minute',
               lease_token = nextval('outbox_lease_token')
         where $1 and id = (select min(id) from outbox_delivery where status = 'PENDING') returning id`,
       [owned],

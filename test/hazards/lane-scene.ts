@@ -62,7 +62,7 @@ export async function takeOverByHand(h: Hazard): Promise<() => Promise<readonly 
   await client.query(
     `begin;
      update outbox_lane set owner = 'w2', epoch = epoch + 1, until = now() + interval '1 minute';
-     update outbox_delivery set status = 'PENDING', held = true, suspect = true, next_retry_at = now(),
+     update outbox_delivery set status = 'PENDING', fresh = false, held = true, suspect = true, next_retry_at = now(),
             attempt_count = attempt_count - 1, locked_by = null, locked_until = null, lease_token = null
       where status = 'PROCESSING'`,
   )

@@ -88,7 +88,7 @@ describe('leases that are set or judged by the clock of a worker', () => {
     await h.db.pool.query('update outbox_lease set until = $1', [new Date(now - hour + LEASE_MS)])
     expect((await store.recover([sub.id])).returned.get(sub.id)).toBe(1)
     const { rowCount } = await h.db.pool.query(
-      `update outbox_delivery set status = 'PENDING', held = true, next_retry_at = now(), locked_by = null,
+      `update outbox_delivery set status = 'PENDING', fresh = false, held = true, next_retry_at = now(), locked_by = null,
               locked_until = null, lease_token = null where id = $1 and locked_until < $2`,
       [ahead?.position, new Date(now + hour)],
     )

@@ -1,6 +1,16 @@
 import { describe, expect, test } from 'vitest'
+import type { Settled } from '../../src/delivery/delivery.ts'
 import { completeInTransaction } from '../../src/store/postgres/complete-in-transaction.ts'
-import { beat, claim, DONE, join, retryNow, settled } from '../store/contract/helpers.ts'
+import {
+  beat,
+  claim,
+  claimLanes,
+  DONE,
+  join,
+  retryNow,
+  settled,
+  takeLanes,
+} from '../store/contract/helpers.ts'
 import { column, one } from '../store/postgres/fixtures.ts'
 import { lockFirst, waitingForLocks } from './locking.ts'
 import { type Hazard, hazard, publish } from './support.ts'
@@ -23,7 +33,7 @@ describe('a delivery that a person has locked while it is run', () => {
     await using h = await hazard()
     const { store, results, unlock } = await running(h)
     const [first] = results
-    const busy = { lost: [], dead: [], committed: [], busy: [first] }
+    const busy = { lost: [], over: [], dead: [], committed: [], busy: [first] }
     expect(await store.settle(results)).toEqual(busy)
     expect(await statuses(h)).toEqual(['PROCESSING', 'DONE', 'DONE'])
     expect(await store.settle(results.slice(0, 1))).toEqual(busy)
@@ -79,6 +89,7 @@ describe('an event that its handler completes in a transaction still open', () =
     const { store, tx, ofFirst, ofSecond } = await completing(h)
     expect(await store.settle([ofFirst, ofSecond])).toEqual({
       lost: [],
+      over: [],
       dead: [],
       committed: [],
       busy: [ofFirst],
@@ -98,7 +109,7 @@ describe('an event that its handler completes in a transaction still open', () =
     const { store, tx, ofFirst } = await completing(h)
     expect((await store.settle([ofFirst])).busy).toEqual([ofFirst])
     await tx.query('rollback')
-    expect(await store.settle([ofFirst])).toEqual({ lost: [], dead: [], committed: [], busy: [] })
+    expect(await store.settle([ofFirst])).toEqual({ lost: [], over: [], dead: [], committed: [], busy: [] })
     expect(await one(h.db.pool, 'select last_error_code from outbox_delivery where id = 1')).toBe('BOOM')
     expect(await statuses(h)).toEqual(['PENDING', 'PROCESSING'])
   })
@@ -120,5 +131,34 @@ describe('an event that its handler completes in a transaction still open', () =
     expect(await statuses(h)).toEqual(['PROCESSING', 'PROCESSING'])
     await tx.query('rollback')
     expect((await settling).lost).toEqual([])
+  })
+})
+
+describe('results of several claims, the first of which is locked', () => {
+  /** How many of three claims of one event each were tried row by row, where the first event is locked. */
+  async function triedRowByRow(orderBy: 'none' | 'aggregate'): Promise<number> {
+    await using h = await hazard()
+    const { store, pool } = h.worker('w')
+    const sub = await join(store, orderBy === 'none' ? {} : { orderBy, lanes: 1 })
+    const lanes = orderBy === 'none' ? [] : await takeLanes(store, sub, 'w')
+    const results: Settled[] = []
+    for (const key of ['a', 'a', 'b']) {
+      await publish(h.db.pool, [key])
+      const claimed = await (orderBy === 'none' ? claim(store, sub, 'w') : claimLanes(store, sub, 'w', lanes))
+      results.push(...claimed.map((delivery) => settled(delivery, DONE)))
+    }
+    expect(results).toHaveLength(3)
+    await lockFirst(h)
+    pool.sent.splice(0)
+    await store.settle(results)
+    return pool.sent.filter(({ text }) => text.includes('stopped as materialized')).length
+  }
+
+  test('are tried row by row where others may stand behind it on its key', async () => {
+    expect(await triedRowByRow('aggregate')).toBe(3)
+  })
+
+  test('are written plainly where there is no order, all but its own', async () => {
+    expect(await triedRowByRow('none')).toBe(1)
   })
 })

@@ -5,11 +5,13 @@ import { ManualClock } from '../../src/runtime/manual-clock.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'
 import type { WorkerStore } from '../../src/store/store.ts'
 import type { RegisteredSubscription } from '../../src/store/subscription-store.ts'
-import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/testing/index.ts'
+import type { EmbeddedPostgres } from '../../src/testing/index.ts'
 import { claim, DONE, join, settled } from '../store/contract/helpers.ts'
 import { installTables } from '../support/install-tables.ts'
+import { startOwnPostgres } from '../support/own-postgres.ts'
 import { bePatient } from '../support/patience.ts'
 import { postgresAvailable } from '../support/servers.ts'
+import { FORGETFUL, holdWalWriter } from '../support/wal-writer.ts'
 import { publish } from './support.ts'
 
 bePatient()
@@ -20,10 +22,9 @@ const DURABLE = 50
 /** More than the server numbers ahead in its log, so that some of the numbers are undone with it. */
 const LATER = 40
 
-/** A server that forces nothing to disk by itself, as far as it allows, and on which nothing else goes on. */
+/** A server that forces nothing to disk by itself, and on which nothing else goes on. */
 async function openServer() {
-  const settings = { wal_writer_delay: '10s', autovacuum: 'off' }
-  const server: EmbeddedPostgres = await startEmbeddedPostgres({ settings })
+  const server: EmbeddedPostgres = await startOwnPostgres({ settings: FORGETFUL })
   const url = new URL(server.url)
   url.searchParams.set('options', `-c search_path=${SCHEMA}`)
   const pool = new pg.Pool({ connectionString: url.href })
@@ -74,9 +75,12 @@ test.skipIf(!postgresAvailable())(
       Array.from({ length: DURABLE + LATER }, (_, n) => `k${n}`),
     )
     const durable = await claimOneByOne(first, subscription, 'w1', DURABLE)
+    const walWriter = await holdWalWriter(pool)
     const later = await claimOneByOne(first, subscription, 'w1', LATER)
     expect(later).toHaveLength(LATER)
-    await server.restart('immediate')
+    const restarted = server.restart('immediate')
+    walWriter.kill()
+    await restarted
 
     const leasedTo = async (worker: string): Promise<readonly string[]> => {
       const { rows } = await pool.query<{ id: string }>(

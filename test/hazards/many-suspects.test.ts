@@ -11,7 +11,9 @@ async function rowsRead(rewrite: (text: string) => string): Promise<number> {
   const { store, pool } = h.worker('w')
   const sub = await join(store)
   await publishMany(h, SUSPECTS, 'n')
-  await h.db.pool.query('update outbox_delivery set held = true, suspect = true, next_retry_at = now()')
+  await h.db.pool.query(
+    'update outbox_delivery set fresh = false, held = true, suspect = true, next_retry_at = now()',
+  )
   await h.db.pool.query('vacuum analyze outbox_delivery')
   await store.recover([sub.id], 'w')
   const { text, values } = pool.lastSent(/claimable/)

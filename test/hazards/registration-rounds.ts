@@ -37,6 +37,8 @@ export interface RoundsOptions {
   readonly register: Register
   /** True registers the next while the one before joins, so that one transaction may meet many. */
   readonly overlapping?: boolean
+  /** True ends with the first round that missed an event: to show that a naive form does, however long that takes. */
+  readonly untilMissed?: boolean
 }
 
 /** Registers one subscription after the other while publishers run, and counts what each got and should have got. */
@@ -52,6 +54,7 @@ export async function registerUnderLoad(h: Hazard, options: RoundsOptions): Prom
     const { round } = await oneRound(h, load, n, options.register)
     rounds.push(round)
     if (options.overlapping !== true) await round
+    if (options.untilMissed === true && (await judge(h, await round, load.published)).missed > 0) break
   }
   const made = await Promise.all(rounds)
   await load.stop()

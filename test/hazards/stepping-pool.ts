@@ -30,6 +30,8 @@ export class SteppingPool implements PgPool {
   rewrite: (text: string) => string = (text) => text
   readonly #pool: pg.Pool
   readonly #holds: Pending[] = []
+  #out = 0
+  #whenIdle: (() => void)[] = []
 
   constructor(pool: pg.Pool) {
     this.#pool = pool
@@ -57,14 +59,32 @@ export class SteppingPool implements PgPool {
     return found
   }
 
+  /** Resolves when nothing is under way: what a worker does behind a claim is done. */
+  async idle(): Promise<void> {
+    while (this.#out > 0) await new Promise<void>((resolve) => this.#whenIdle.push(resolve))
+  }
+
   async connect(): Promise<PgPoolClient> {
-    const client = await this.#pool.connect()
+    this.#out += 1
+    const client = await this.#pool.connect().catch((error: unknown) => {
+      this.#given()
+      throw error
+    })
     const query = async (first: string | PgQueryConfig, values?: unknown[]): Promise<unknown> => {
       await this.#note(first, values)
       if (typeof first === 'string') return client.query(first, values)
       return client.query({ ...first, text: this.rewrite(first.text) })
     }
-    return { query: query as PgPoolClient['query'], release: (destroy) => client.release(destroy) }
+    const release = (destroy?: boolean): void => {
+      client.release(destroy)
+      this.#given()
+    }
+    return { query: query as PgPoolClient['query'], release }
+  }
+
+  #given(): void {
+    this.#out -= 1
+    if (this.#out === 0) for (const resolve of this.#whenIdle.splice(0)) resolve()
   }
 
   end(): Promise<void> {

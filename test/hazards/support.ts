@@ -3,10 +3,11 @@ import { type Clock, systemClock } from '../../src/runtime/clock.ts'
 import { quoteSchema } from '../../src/store/postgres/identifiers.ts'
 import { PostgresWorkerStore } from '../../src/store/postgres/worker-store.ts'
 import type { WorkerStore } from '../../src/store/store.ts'
-import { startEmbeddedPostgres } from '../../src/testing/index.ts'
 import { createOutboxDatabase, type OutboxDatabase, one } from '../store/postgres/fixtures.ts'
+import { createTestDatabase, onceUnused } from '../support/database.ts'
 import { installTables } from '../support/install-tables.ts'
 import { lapseLeases } from '../support/leases.ts'
+import { startOwnPostgres } from '../support/own-postgres.ts'
 import { eventually } from '../support/program.ts'
 import { sturdyPool } from '../support/sturdy-pool.ts'
 import { SteppingPool } from './stepping-pool.ts'
@@ -75,9 +76,9 @@ export async function hazard(create: () => Promise<OutboxDatabase> = createOutbo
  * database plan anew.
  */
 export async function createOwnDatabase(): Promise<OutboxDatabase> {
-  const shared = await createOutboxDatabase()
+  const shared = await createTestDatabase()
   const { schema } = shared
-  await shared.pool.query(`create database ${schema}`)
+  await onceUnused(() => shared.pool.query(`create database ${schema}`))
   const url = new URL(shared.url)
   url.pathname = `/${schema}`
   const pool = new pg.Pool({ connectionString: url.href })
@@ -85,7 +86,7 @@ export async function createOwnDatabase(): Promise<OutboxDatabase> {
   await installTables(pool, schema)
   const drop = async (): Promise<void> => {
     await pool.end()
-    await shared.pool.query(`drop database ${schema} with (force)`)
+    await onceUnused(() => shared.pool.query(`drop database ${schema} with (force)`))
     await shared.drop()
   }
   return { schema, url: url.href, pool, drop, quoted: quoteSchema(schema), [Symbol.asyncDispose]: drop }
@@ -93,7 +94,7 @@ export async function createOwnDatabase(): Promise<OutboxDatabase> {
 
 /** A server of its own, for what must not be disturbed by any other test: whatever changes a catalogue is told to all. */
 export async function createOwnServer(): Promise<OutboxDatabase> {
-  const server = await startEmbeddedPostgres()
+  const server = await startOwnPostgres()
   const schema = 'own'
   const url = new URL(server.url)
   url.searchParams.set('options', `-c search_path=${schema}`)
@@ -102,7 +103,7 @@ export async function createOwnServer(): Promise<OutboxDatabase> {
   await installTables(pool, schema)
   const drop = async (): Promise<void> => {
     await pool.end()
-    await server.stop()
+    await server.stop('immediate')
   }
   return { schema, url: url.href, pool, drop, quoted: quoteSchema(schema), [Symbol.asyncDispose]: drop }
 }
@@ -133,6 +134,17 @@ export async function publishMany({ db }: Hazard, count: number, key: string): P
          from generate_series(${from}, ${Math.min(count, from + step - 1)}) as n`,
     )
   }
+}
+
+/** Whatever happens to the table from now on, the planner learns nothing of it, unless a test analyzes it. */
+export async function withoutAutovacuum({ db }: Hazard, table: string): Promise<void> {
+  const { rows } = await db.pool.query<{ part: string }>(
+    `select c.oid::regclass::text as part from pg_class c
+      where c.relkind = 'r'
+        and (c.oid = $1::regclass or c.oid in (select t.relid from pg_partition_tree($1::regclass) t))`,
+    [table],
+  )
+  for (const { part } of rows) await db.pool.query(`alter table ${part} set (autovacuum_enabled = false)`)
 }
 
 /** The leases of a worker end now, as if its time had passed on the database's clock. */

@@ -90,7 +90,7 @@ describe('a worker that finishes after its lease was given to another', () => {
     // Recovery has written and not committed when the settle comes to the row.
     const recovering = await h.connect('recovering')
     await recovering.query(
-      `begin; update outbox_delivery set status = 'PENDING', held = true, suspect = true, next_retry_at = now(),
+      `begin; update outbox_delivery set status = 'PENDING', fresh = false, held = true, suspect = true, next_retry_at = now(),
               attempt_count = 0, locked_by = null, locked_until = null, lease_token = null`,
     )
     const settling = zombie.store.settle([settled(stale, DONE)])
@@ -104,7 +104,7 @@ describe('a worker that finishes after its lease was given to another', () => {
     await using h = await hazard()
     const s = await scene(h)
     await h.db.pool.query(
-      `update outbox_delivery set status = 'DONE', processed_at = now(), suspect = false, locked_by = null,
+      `update outbox_delivery set status = 'DONE', fresh = false, processed_at = now(), suspect = false, locked_by = null,
               locked_until = null, lease_token = null
         where subscription_id = $1 and id = $2 and status = 'PROCESSING'`,
       [s.sub.id, s.stale.position],

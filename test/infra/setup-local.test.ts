@@ -1,5 +1,5 @@
 import { spawn, spawnSync } from 'node:child_process'
-import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
@@ -9,51 +9,67 @@ import { RunningCli } from '../cli/support.ts'
 import { whereToLook } from '../support/infra/where-to-look.ts'
 import { kafkaAvailable } from '../support/kafka/jars.ts'
 import { infraFile } from '../support/kafka/repository.ts'
-import { bePatient } from '../support/patience.ts'
+import { bePatient, comes } from '../support/patience.ts'
+import { compiledDirectory } from '../support/program.ts'
 import { postgresAvailable } from '../support/servers.ts'
 
 bePatient()
-/** Three servers one after the other, on a machine that does much else. */
-const START_MS = 300_000
 
 describe.skipIf(!kafkaAvailable() || !postgresAvailable())('infra/setup-local.sh without docker', () => {
-  test(
-    'I7 I8 one command starts everything, and an event that is inserted is seen in its topic',
-    async () => {
-      const script = spawn(infraFile('setup-local.sh'), ['--without-docker'], {
-        stdio: ['ignore', 'pipe', 'pipe'],
-        detached: true, // a process group, as a terminal has one
+  test('I7 I8 one command starts everything, and an event that is inserted is seen in its topic', async () => {
+    const script = spawn(infraFile('setup-local.sh'), ['--without-docker'], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      detached: true, // a process group, as a terminal has one
+    })
+    const running = new RunningCli(script)
+    const interrupt = (): boolean => process.kill(-(script.pid ?? 0), 'SIGINT')
+    const ports: number[] = []
+    try {
+      const psql = await running.line('PostgreSQL ')
+      const status = await running.line('connector status')
+      const printed = [psql, await running.line('Kafka  '), status]
+      ports.push(...printed.map((line) => Number(/127\.0\.0\.1:(\d+)/.exec(line)?.[1])))
+      const url = /postgres:\S+/.exec(psql)?.[0] ?? ''
+      expect(url).toMatch(/^postgres:\/\/ivm:ivm@127\.0\.0\.1:\d+\/ivmlite$/)
+      const said = await fetch(/http:\S+/.exec(status)?.[0] ?? '')
+      expect(await said.json()).toMatchObject({
+        name: 'ivm-outbox-connector',
+        connector: { state: 'RUNNING' },
+        tasks: [{ state: 'RUNNING' }],
       })
-      const running = new RunningCli(script)
-      const interrupt = (): boolean => process.kill(-(script.pid ?? 0), 'SIGINT')
-      const ports: number[] = []
-      try {
-        const psql = await running.line('PostgreSQL ')
-        const status = await running.line('connector status')
-        const printed = [psql, await running.line('Kafka  '), status]
-        ports.push(...printed.map((line) => Number(/127\.0\.0\.1:(\d+)/.exec(line)?.[1])))
-        const url = /postgres:\S+/.exec(psql)?.[0] ?? ''
-        expect(url).toMatch(/^postgres:\/\/ivm:ivm@127\.0\.0\.1:\d+\/ivmlite$/)
-        const said = await fetch(/http:\S+/.exec(status)?.[0] ?? '')
-        expect(await said.json()).toMatchObject({
-          name: 'ivm-outbox-connector',
-          connector: { state: 'RUNNING' },
-          tasks: [{ state: 'RUNNING' }],
-        })
-        // Debezium got in with the password that Kafka Connect knows, and without it nobody does.
-        await expect(execute(url.replace('ivm:ivm@', 'ivm:wrong@'), 'select 1')).rejects.toThrow(/password/)
-        const statement = /-c "(.*)"/.exec(await running.line('an event'))?.[1] ?? ''
-        await execute(url, statement)
-        const record = await running.line('ivm.events.raw_data  ')
-        expect(record).toBe('ivm.events.raw_data  tenant-1:product-123  RawDataIngested  {"version": 1}')
-      } finally {
-        interrupt()
-      }
-      expect((await running.ended).code).toBe(0)
-      expect(await Promise.all(ports.map(isFree))).toEqual([true, true, true])
-    },
-    START_MS,
-  )
+      // Debezium got in with the password that Kafka Connect knows, and without it nobody does.
+      await expect(execute(url.replace('ivm:ivm@', 'ivm:wrong@'), 'select 1')).rejects.toThrow(/password/)
+      const statement = /-c "(.*)"/.exec(await running.line('an event'))?.[1] ?? ''
+      await execute(url, statement)
+      const record = await running.line('ivm.events.raw_data  ')
+      expect(record).toBe('ivm.events.raw_data  tenant-1:product-123  RawDataIngested  {"version": 1}')
+    } finally {
+      interrupt()
+    }
+    expect((await running.ended).code).toBe(0)
+    expect(await Promise.all(ports.map(isFree))).toEqual([true, true, true])
+  })
+
+  test('I7 Ctrl-C while the servers start ends them at once, and nothing is left behind', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'commitpost-interrupt-test-'))
+    await chmod(directory, 0o755) // for the account that the database runs as
+    const program = join(compiledDirectory, 'test', 'programs', 'infra.js')
+    const env = { ...process.env, TMPDIR: directory }
+    const running = new RunningCli(
+      spawn(process.execPath, [program], { stdio: ['ignore', 'pipe', 'pipe'], env }),
+    )
+    try {
+      await comes('the first is being started', async () => (await readdir(directory)).length > 0)
+      running.signal('SIGINT')
+      const { code, stdout } = await running.ended
+      expect(code).toBe(130)
+      expect(stdout).toMatch(/^Starting .*\nStopping \.\.\.\n$/)
+      await comes('their directories are gone', async () => (await readdir(directory)).length === 0)
+    } finally {
+      running.signal('SIGKILL')
+      await rm(directory, { recursive: true, force: true })
+    }
+  })
 })
 
 /** Runs the script where `docker` and `node` only write down what they were asked; `answer` is what docker does with it. */

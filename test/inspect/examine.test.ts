@@ -98,6 +98,8 @@ const CALLS: { readonly [Code in FindingCode]?: FindingFacts[Code] } = {
   BLOAT: { table: 'outbox_delivery', bytes: 5, wastedBytes: 4 },
   AUTOVACUUM_OFF: { table: 'outbox_delivery' },
   PARTITIONS_SHORT: { madeUntil: at, daysAhead: 0 },
+  PARTITIONS_MISSING: { partitions: ['outbox_event_20261117'] },
+  PARTITIONS_UNEXPECTED: { partitions: ['outbox_event_default'] },
   PARTITIONING_UNFINISHED: { madeUntil: at, daysAhead: 1 },
   XMIN_HELD: { kind: 'slot', name: 's', pid: null, query: null, seconds: null, transactions: 1 },
   SESSIONS_HIDDEN: {},
@@ -141,6 +143,17 @@ describe('the advice of the doctor', () => {
     expect(`${english.message} ${english.advice}`).not.toMatch(/[가-힣]|undefined|null/)
     expect(`${korean.message} ${korean.advice}`).not.toMatch(/undefined|null/)
   })
+})
+
+test('an index that is invalid has to be dropped first, in both languages', () => {
+  const finding: JudgedFinding = {
+    check: 'objects',
+    severity: 'problem',
+    code: 'OBJECT_BROKEN',
+    facts: { kind: 'index', name: 'outbox_delivery_due', problem: 'invalid' },
+  }
+  expect(findingText(finding, findingTexts, plainWording).advice).toContain('drop it first')
+  expect(findingText(finding, findingsKo, plainWording).advice).toMatch(/^지우고 다시 만드십시오/)
 })
 
 describe('a statement that is shown', () => {

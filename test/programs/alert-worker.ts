@@ -30,7 +30,7 @@ const worker = outbox.worker(
       sinks: [webhookSink({ url: config.receiver, secret: config.secret })],
       unresolved: config.unresolved,
       everyMs: 100,
-      workerMissingMs: 2_000,
+      workerMissingMs: 10_000,
     },
   },
 )

@@ -16,6 +16,7 @@ import { catalogue, identityOf, ORIGIN, oldCatalogue } from '../chaos/catalogue.
 import { sharedMs } from '../chaos/clock.ts'
 import type { ChaosWorkerConfig } from '../chaos/config.ts'
 import { openJournal } from '../chaos/journal.ts'
+import { isLate } from '../chaos/late.ts'
 import { sturdyPool } from '../support/sturdy-pool.ts'
 
 // A worker of a chaos run: node chaos-worker.js <ChaosWorkerConfig as JSON>
@@ -77,13 +78,15 @@ function observe(event: WorkerEvent): void {
   journal.write({ kind: 'setAside', subscription, eventId: dead.eventId })
 }
 
+const TICK_MS = 100
+
 /** What the machine itself does to a process costs leases as well. Without this, it would be blamed on nobody. */
 async function watchForStalls(): Promise<void> {
   for (let n = 1; !stopped.signal.aborted; n += 1) {
     const at = sharedMs()
-    await systemClock.sleep(100, stopped.signal)
+    await systemClock.sleep(TICK_MS, stopped.signal)
     const until = sharedMs()
-    if (until - at > leaseMs / 4) {
+    if (isLate(until - at - TICK_MS, leaseMs)) {
       journal.writeAt({
         kind: 'fault',
         at,

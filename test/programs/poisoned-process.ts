@@ -5,7 +5,7 @@ import { stepOutbox } from '../support/steps.ts'
 import { sturdyPool } from '../support/sturdy-pool.ts'
 
 // Workers of one process that a poisoned event kills: node poisoned-process.js <PoisonedConfig as JSON>
-const { url, schema, life, workers } = JSON.parse(process.argv[2] ?? '{}') as PoisonedConfig
+const { url, schema, workers } = JSON.parse(process.argv[2] ?? '{}') as PoisonedConfig
 const outbox = stepOutbox(sturdyPool({ connectionString: url }), schema)
 
 function subscribe({ name, type, maxAttempts, takesMs }: PoisonedSubscription) {
@@ -20,13 +20,14 @@ process.stdin.on('end', () => process.exit(70)) // whoever started this is gone
 process.stdin.resume()
 
 await Promise.all(
-  workers.map((subscriptions, n) =>
+  workers.map(({ workerId, subscriptions }) =>
     outbox
       .worker(subscriptions.map(subscribe), {
-        leaseMs: 1_000,
+        // Whoever watches ends it at each death. One that ended because the machine stood still would count as a crash.
+        leaseMs: 60_000,
         housekeepingMs: 100,
         listen: false,
-        workerId: `worker-${n}-of-life-${life}`,
+        workerId,
       })
       .start(),
   ),

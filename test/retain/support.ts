@@ -9,6 +9,7 @@ import type { ExportFile } from '../../src/retain/export-manifest.ts'
 import { postgresStore } from '../../src/store/postgres/postgres-store.ts'
 import type { Transaction } from '../../src/store/transaction.ts'
 import { createOutboxDatabase, type OutboxDatabase } from '../store/postgres/fixtures.ts'
+import { PATIENCE_MS } from '../support/patience-ms.ts'
 
 export const OPERATOR = 'kim'
 export const CARD = '4111-1111-1111-1111'
@@ -81,8 +82,10 @@ export function payments({ directory }: Pick<Scene, 'directory'>): {
   readonly stream: string
   readonly directory: string
   readonly operator: string
+  readonly waitMs: number
 } {
-  return { stream: 'shop.payment', directory, operator: OPERATOR }
+  // Whatever else is done on the server is waited for.
+  return { stream: 'shop.payment', directory, operator: OPERATOR, waitMs: PATIENCE_MS }
 }
 
 export async function manifestOf(directory: string): Promise<ExportManifest> {

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { createOutbox, type ExportRecord, type Exports } from '../../src/index.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'
 import { rowsOf } from '../retain/support.ts'
+import { PATIENCE_MS } from '../support/patience-ms.ts'
 import type { Scene } from './scene.ts'
 import { catalogue, events } from './scene-events.ts'
 import type { Process, Stage } from './stage.ts'
@@ -57,6 +58,7 @@ function run(stage: Stage, { outbox }: Process): Promise<ExportRecord | null> {
     directory: directoryOf(stage),
     maxFileEvents: 1,
     operator: 'a person',
+    waitMs: PATIENCE_MS,
   })
 }
 

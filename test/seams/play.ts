@@ -1,6 +1,7 @@
 import { systemClock } from '../../src/index.ts'
 import { deliveryFaults } from '../support/delivery-faults.ts'
 import { anomaliesOf } from '../support/journal.ts'
+import { PATIENCE_MS } from '../support/patience-ms.ts'
 import type { Scene } from './scene.ts'
 import type { Fault } from './seam-pool.ts'
 import { type Process, Stage } from './stage.ts'
@@ -77,8 +78,6 @@ async function live(
   await stage.lapse('victim')
   return new Set(rows.map(({ event_id }) => event_id))
 }
-
-const PATIENCE_MS = 20_000
 
 async function comesTo(seam: string, sprung: Promise<void>): Promise<void> {
   const patience = new AbortController()

@@ -101,7 +101,7 @@ const parking: Scene = working(
     await stage.publish([first], behind)
     // For longer than the scene lasts: `drained` cuts it short.
     await stage.db.pool.query(
-      `update outbox_delivery set held = true, next_retry_at = now() + interval '1 hour' where event_id = $1`,
+      `update outbox_delivery set fresh = false, held = true, next_retry_at = now() + interval '1 hour' where event_id = $1`,
       [first.eventId],
     )
   },

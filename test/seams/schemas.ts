@@ -1,16 +1,14 @@
 import { createOutboxDatabase, type OutboxDatabase } from '../store/postgres/fixtures.ts'
+import { startTestServer, type TestServer } from '../support/test-server.ts'
 
-const GUARDED = [
+const CHAINS = ['outbox_operator_log_head', 'outbox_export_head']
+const EMPTIED = [
   'outbox_event',
   'outbox_delivery',
   'outbox_operator_log',
   'outbox_export',
   'outbox_archived',
   'outbox_subscription',
-]
-const CHAINS = ['outbox_operator_log_head', 'outbox_export_head']
-const EMPTIED = [
-  ...GUARDED,
   'outbox_lane',
   'outbox_worker',
   'outbox_dead_letter',
@@ -25,12 +23,15 @@ const EMPTIED = [
 
 const free: OutboxDatabase[] = []
 const all: OutboxDatabase[] = []
+let starting: Promise<TestServer> | undefined
 
 /** An empty schema with a table for the effects of handlers. Making one takes longer than most scenes. */
 export async function takeSchema(): Promise<OutboxDatabase> {
   const used = free.pop()
   if (used !== undefined) return used
-  const db = await createOutboxDatabase({ connections: 3 })
+  // Its own: what registers here waits for every older transaction of the server, and other tests' would be among them.
+  starting ??= startTestServer()
+  const db = await createOutboxDatabase({ connections: 3, server: await starting })
   all.push(db)
   await db.pool.query(
     'create table effect (n integer not null, event_id uuid not null, worker text not null)',
@@ -38,19 +39,21 @@ export async function takeSchema(): Promise<OutboxDatabase> {
   return db
 }
 
-/** Gives a schema back that nobody uses any more. */
+/**
+ * Gives a schema back that nobody uses any more. What guards its tables sleeps for the transaction only: to switch
+ * triggers off and on would have every session read the tables' descriptions again.
+ */
 export async function giveSchemaBack(db: OutboxDatabase): Promise<void> {
-  const switchTriggers = (to: string): string =>
-    GUARDED.map((table) => `alter table ${table} ${to} trigger user;`).join('')
   const empty = EMPTIED.map((table) => `delete from ${table};`).join('')
   const anew = CHAINS.map((head) => `update ${head} set entries = 0, hash = repeat('0', 64);`).join('')
   await db.pool.query(
-    `begin; drop table if exists seam_archive; ${switchTriggers('disable')} ${empty} ${anew} ${switchTriggers('enable')} commit`,
+    `begin; drop table if exists seam_archive; set local session_replication_role = replica; ${empty} ${anew} commit`,
   )
   free.push(db)
 }
 
-/** Drops all of them. */
+/** Drops all of them, with their server. */
 export async function dropSchemas(): Promise<void> {
-  await Promise.all(all.map((db) => db.drop()))
+  await Promise.all(all.map((db) => db.pool.end()))
+  await (await starting)?.[Symbol.asyncDispose]()
 }

@@ -62,6 +62,8 @@ export class SeamPool {
   readonly #pool: pg.Pool
   readonly #taken = new Set<pg.PoolClient>()
   readonly #traps: Trap[] = []
+  /** A connection is the same to the outbox whenever it is taken: it asks each once how it is set. */
+  readonly #faces = new WeakMap<pg.PoolClient, pg.PoolClient>()
 
   /** The pool is a careful application's: a connection that breaks ends nothing. */
   constructor(pool: pg.Pool) {
@@ -83,7 +85,9 @@ export class SeamPool {
       return never()
     }
     this.#taken.add(client)
-    return this.#watched(client)
+    const face = this.#faces.get(client) ?? this.#watched(client)
+    this.#faces.set(client, face)
+    return face
   }
 
   /** Cuts every connection off. */

@@ -64,7 +64,8 @@ export class Stage implements AsyncDisposable {
   /** A new process. Nothing of it runs yet. */
   process(id: string): Process {
     const application_name = this.#nameOf(id)
-    const pool = new SeamPool(sturdyPool({ connectionString: this.db.url, application_name, max: 6 }))
+    const connectionString = fitForWorkers(this.db.url)
+    const pool = new SeamPool(sturdyPool({ connectionString, application_name, max: 6 }))
     const store = namingOperations(postgresStore({ pool, schema: this.db.schema, clock: HURRIED }))
     // What has a clock of its own counts as a process of its own.
     const outbox = createOutbox({ store, events: catalogue, notify: false, clock: { ...systemClock } })
@@ -79,8 +80,9 @@ export class Stage implements AsyncDisposable {
           maxAttempts: 3,
           retry: fixed(1),
           concurrency: 4,
-          pollMs: 20,
-          pollMinMs: 5,
+          // No shorter: six plays at once would have the server claim nothing most of its time.
+          pollMs: 60,
+          pollMinMs: 20,
         }),
       ],
       { workerId: id, leaseMs: LEASE_MS, housekeepingMs: 20, listen: false, drainMs: 10_000 },
@@ -137,7 +139,7 @@ export class Stage implements AsyncDisposable {
   async leaveBehind(left: readonly SceneEvent[], suspect = false): Promise<void> {
     const eventIds = left.map(({ eventId }) => eventId)
     await this.db.pool.query(
-      `update outbox_delivery set status = 'PROCESSING', attempt_count = case when $2 then max_attempts else 1 end,
+      `update outbox_delivery set status = 'PROCESSING', fresh = false, attempt_count = case when $2 then max_attempts else 1 end,
               suspect = $2, locked_by = 'gone', locked_until = now() - interval '1 s',
               lease_token = nextval('outbox_lease_token')
         where event_id = any ($1)`,
@@ -172,17 +174,13 @@ export class Stage implements AsyncDisposable {
 
   /** Waits until nothing can be done any more without a person. Pauses between attempts are cut short. */
   async drained(): Promise<void> {
-    await eventually(
-      'everything is settled or waits for a person',
-      async () => {
-        await this.db.pool.query(
-          `update outbox_delivery set next_retry_at = now()
+    await eventually('everything is settled or waits for a person', async () => {
+      await this.db.pool.query(
+        `update outbox_delivery set next_retry_at = now()
           where status = 'PENDING' and next_retry_at > now() + interval '100 ms' and next_retry_at < 'infinity'`,
-        )
-        return !(await this.hasWork())
-      },
-      20_000,
-    )
+      )
+      return !(await this.hasWork())
+    })
   }
 
   async hasWork(): Promise<boolean> {
@@ -285,4 +283,12 @@ export class Stage implements AsyncDisposable {
 async function startPatiently(worker: Worker): Promise<void> {
   await worker.start().catch(() => worker.start())
   await worker.active()
+}
+
+/** Sessions as a worker's own are set. In others each statement has a transaction, and how many there are is chance. */
+function fitForWorkers(url: string): string {
+  const fit = new URL(url)
+  const options = fit.searchParams.get('options') ?? ''
+  fit.searchParams.set('options', `${options} -c enable_partition_pruning=off`.trim())
+  return fit.href
 }

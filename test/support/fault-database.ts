@@ -9,12 +9,16 @@ import {
   readHistory,
 } from './history.ts'
 import { installTables } from './install-tables.ts'
+import { lapseLeases } from './leases.ts'
 import { comes } from './patience.ts'
 import { sturdyPool } from './sturdy-pool.ts'
 import type { SubscriptionConfig, WorkerConfig } from './worker-config.ts'
 
 /** A lease that is short enough to wait for, and long enough for a busy machine. */
 export const LEASE_MS = 2_000
+
+/** For a worker that must not lose anything itself, however long the machine lets it wait. */
+export const LASTING_LEASE_MS = 600_000
 
 /** Connections under this name are a test's own hands: it does not cut them off. */
 export const WITNESS = 'witness'
@@ -61,12 +65,35 @@ function withApplicationName(databaseUrl: string, name: string): string {
 
 /** A worker's configuration, for a process of its own. */
 export function workerOn(
-  { url, witnessUrl, schema }: FaultDatabase,
+  database: FaultDatabase,
   workerId: string,
   subscription: SubscriptionConfig,
   more: Partial<WorkerConfig> = {},
 ): WorkerConfig {
+  const { witnessUrl, schema } = database
+  const url = urlFor(database, workerId)
   return { workerId, url, witnessUrl, schema, leaseMs: LEASE_MS, subscription, ...more }
+}
+
+/** The server, for sessions that are known by their worker. */
+export function urlFor({ url, schema }: FaultDatabase, workerId: string): string {
+  return withApplicationName(url, sessionsOf(schema, workerId))
+}
+
+const sessionsOf = (schema: string, workerId: string): string => `${schema} ${workerId}`
+
+/**
+ * Ends the leases of a worker whose process is dead. Not before its sessions are gone: a statement of it that is still under
+ * way would take something for another lease.
+ */
+export async function buryWorker({ pool, schema }: FaultDatabase, workerId: string): Promise<void> {
+  await comes(`the sessions of ${workerId} are gone`, async () => {
+    const { rows } = await pool.query('select 1 from pg_stat_activity where application_name = $1', [
+      sessionsOf(schema, workerId),
+    ])
+    return rows.length === 0
+  })
+  await lapseLeases(pool, workerId, schema)
 }
 
 /** How many deliveries are in which state: `{ DONE: 20 }`. */

@@ -1,9 +1,15 @@
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import pg from 'pg'
 import { expect, inject, test } from 'vitest'
 import { startFaultProxy } from './fault-proxy.ts'
 
-async function connectThrough(url: string): Promise<{ client: pg.Client; closed: Promise<unknown> }> {
-  const client = new pg.Client({ connectionString: url, query_timeout: 300 })
+/** With a time-out only where no answer is to be expected. */
+async function connectThrough(
+  url: string,
+  options: { readonly query_timeout?: number } = {},
+): Promise<{ client: pg.Client; closed: Promise<unknown> }> {
+  const client = new pg.Client({ connectionString: url, ...options })
   const closed = new Promise((resolve) => client.on('error', resolve))
   await client.connect()
   return { client, closed }
@@ -40,7 +46,7 @@ test('cutting ends open connections, and refusing turns new ones away until they
 test('a silent connection answers nothing and does not close', async () => {
   const url = inject('databaseUrl')
   await using proxy = await startFaultProxy(url)
-  const { client, closed } = await connectThrough(proxy.urlOf(url))
+  const { client, closed } = await connectThrough(proxy.urlOf(url), { query_timeout: 300 })
 
   expect(proxy.silence()).toBe(1)
 
@@ -79,7 +85,7 @@ test.each([
 test('what is swallowed gets no answer, old connections and new ones alike, and is reset in the end', async () => {
   const url = inject('databaseUrl')
   await using proxy = await startFaultProxy(url)
-  const { client, closed } = await connectThrough(proxy.urlOf(url))
+  const { client, closed } = await connectThrough(proxy.urlOf(url), { query_timeout: 300 })
 
   proxy.swallow()
 
@@ -113,4 +119,29 @@ test('losing the next reply cuts the connection after the statement was done; ta
   expect((await next.client.query('select 1')).rowCount).toBe(1)
   await witness.query(`drop table ${table}`)
   await Promise.all([witness.end(), next.client.end()])
+})
+
+test('a silent connection whose server crashed is reset in the end, and does not keep the proxy from closing', async () => {
+  const server = createServer((socket) => socket.on('error', () => undefined))
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const url = `postgres://nobody@127.0.0.1:${(server.address() as AddressInfo).port}/none`
+  const proxy = await startFaultProxy(url)
+  const client = connect(proxy.port, '127.0.0.1')
+  const reset = once(client, 'error')
+  const [accepted] = (await once(server, 'connection')) as [Socket]
+  const crashed = once(accepted, 'close')
+
+  proxy.silence()
+  accepted.resetAndDestroy()
+  await crashed
+  // Another connection gets through after the reset has.
+  const next = connect(proxy.port, '127.0.0.1')
+  next.on('error', () => undefined)
+  await once(server, 'connection')
+  proxy.accept()
+
+  await reset
+  await proxy.close()
+  server.close()
 })

@@ -23,6 +23,8 @@ export interface FaultProxy extends AsyncDisposable {
   refuse(): void
   /** Turns new connections away until `accept`. */
   refuseNew(): void
+  /** Sends new connections to this server from now on, as an address that moves in a fail-over. */
+  leadTo(databaseUrl: string): void
   /** Takes new connections again. What was silent or swallowed is reset: its ends learn of it now. */
   accept(): void
   /** Cuts the connection of the next COMMIT, before it reaches the server or before the answer reaches the client. */
@@ -36,10 +38,19 @@ export interface FaultProxy extends AsyncDisposable {
 
 /** Starts a proxy on a free port before the server of the given URL. */
 export async function startFaultProxy(databaseUrl: string): Promise<FaultProxy> {
-  const { hostname, port } = new URL(databaseUrl)
-  const proxy = new Proxy(hostname, Number(port))
+  const proxy = new Proxy(addressOf(databaseUrl))
   await proxy.listen()
   return proxy
+}
+
+interface Address {
+  readonly host: string
+  readonly port: number
+}
+
+function addressOf(databaseUrl: string): Address {
+  const { hostname, port } = new URL(databaseUrl)
+  return { host: hostname, port: Number(port) }
 }
 
 /** An end that is silent must not say goodbye either, which sockets otherwise do by themselves. */
@@ -47,15 +58,15 @@ const HALF_OPEN = { allowHalfOpen: true }
 
 class Proxy implements FaultProxy {
   readonly #server: Server = createServer(HALF_OPEN, (client) => this.#serve(client))
-  readonly #target: { readonly host: string; readonly port: number }
   readonly #links = new Set<Link>()
   readonly #swallowed = new Set<Socket>()
   #newOnes: 'accept' | 'refuse' | 'swallow' = 'accept'
   #trap: Trap | null = null
+  #target: Address
   refused = 0
 
-  constructor(host: string, port: number) {
-    this.#target = { host, port }
+  constructor(target: Address) {
+    this.#target = target
   }
 
   get port(): number {
@@ -102,6 +113,10 @@ class Proxy implements FaultProxy {
     this.#newOnes = 'refuse'
   }
 
+  leadTo(databaseUrl: string): void {
+    this.#target = addressOf(databaseUrl)
+  }
+
   accept(): void {
     this.#newOnes = 'accept'
     for (const link of this.#links) if (link.silent) link.cut()
@@ -146,7 +161,8 @@ class Proxy implements FaultProxy {
     const server = connect({ ...this.#target, ...HALF_OPEN })
     const link = new Link(client, server, (part, messages) => this.#springs(part, messages))
     this.#links.add(link)
-    server.once('close', () => this.#links.delete(link))
+    // Not before both ends are gone: one that was left in the dark is still to be cut.
+    void link.closed.then(() => this.#links.delete(link))
   }
 
   #turnAway(client: Socket): void {
@@ -179,6 +195,8 @@ interface Trap {
 /** One client's connection and its counterpart to the server. */
 class Link {
   readonly #sockets: readonly Socket[]
+  /** Resolves when both ends are gone. */
+  readonly closed: Promise<unknown>
   silent = false
 
   constructor(
@@ -187,6 +205,9 @@ class Link {
     springs: (part: LostPart, messages: readonly Message[]) => boolean,
   ) {
     this.#sockets = [client, server]
+    this.closed = Promise.all(
+      this.#sockets.map((socket) => new Promise((gone) => socket.once('close', gone))),
+    )
     const requests = new Messages(true)
     const replies = new Messages(false)
     this.#carry(client, server, (chunk) => springs('request', requests.push(chunk)))

@@ -7,11 +7,17 @@ import type { TestProject } from 'vitest/node'
 import { resolveDatabase } from '../../src/testing/index.ts'
 import { isRunning } from './is-running.ts'
 import { directoryInMemory, sweepMemory } from './memory-directory.ts'
+import { dropTemplate, makePartitionedTemplate, makeTemplate } from './template-database.ts'
+import { TEST_SERVER } from './test-server.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
     /** The server that all tests of a run share, each in schemas of its own. */
     databaseUrl: string
+    /** A database of it with the outbox's tables, to be copied. */
+    templateDatabase: string
+    /** The same in the partitioned layout. */
+    partitionedTemplate: string
     /** Where the compiled sources and programs of this run are. */
     compiledDirectory: string
   }
@@ -20,13 +26,6 @@ declare module 'vitest' {
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const builds = join(root, '.build')
 
-const SETTINGS = {
-  max_connections: 200,
-  synchronous_commit: 'on',
-  // Reading them takes a tenth of the time in which the tables are made. function-bodies.test.ts has them read.
-  check_function_bodies: false,
-}
-
 /** Compiles what tests run in processes of their own, and starts one server for the whole run. */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   await sweepBuilds()
@@ -34,12 +33,18 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   const compiling = compilePrograms()
   const dataDir = await directoryInMemory()
   const database = await resolveDatabase({
-    embedded: { ...(dataDir === undefined ? {} : { dataDir }), fsync: false, settings: SETTINGS },
+    embedded: { ...TEST_SERVER, ...(dataDir === undefined ? {} : { dataDir }) },
   })
+  const template = await makeTemplate(database.url)
+  const partitioned = await makePartitionedTemplate(database.url, template)
   const compiled = await compiling
   project.provide('databaseUrl', database.url)
+  project.provide('templateDatabase', template)
+  project.provide('partitionedTemplate', partitioned)
   project.provide('compiledDirectory', compiled)
   return async () => {
+    await dropTemplate(database.url, partitioned)
+    await dropTemplate(database.url, template)
     await database.stop()
     if (dataDir !== undefined) await rm(dataDir, { recursive: true, force: true })
     await rm(compiled, { recursive: true, force: true })

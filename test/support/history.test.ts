@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { checkHistory, type HandledEvent, type PublishedEvent } from './history.ts'
+import { checkHistory, type HandledEvent, overtakenBy, type PublishedEvent } from './history.ts'
 
 const committed: readonly PublishedEvent[] = [
   { eventId: 'a0', key: 'a', seq: 0 },
@@ -37,4 +37,10 @@ test('what is missing, made up, out of order or repeated is named', () => {
 
 test('only the first time counts for the order: a late repetition is no inversion', () => {
   expect(checkHistory(committed, handled('a0', 'a1', 'a0', 'a2', 'b0', 'a1')).inversions).toEqual([])
+})
+
+test('an event that comes again has to bring those along that were handled after it', () => {
+  expect(overtakenBy(handled('a0', 'a1', 'a0', 'a1', 'b0', 'a2'))).toEqual([])
+  expect(overtakenBy(handled('a0', 'a1', 'b0', 'a0'))).toEqual(['a: 0 after 1 (w)'])
+  expect(overtakenBy(handled('a0', 'a1', 'a2', 'a0', 'a1'))).toEqual(['a: 0 after 2 (w)', 'a: 1 after 2 (w)'])
 })

@@ -44,10 +44,20 @@ export function checkHistory(
   }
 }
 
-function inversionsOf(firsts: readonly HandledEvent[]): readonly string[] {
+/** Runs of events that came again after a later event of their key for the last time: that one was done by then. */
+export function overtakenBy(handled: readonly HandledEvent[]): readonly string[] {
+  const lasts = new Map<string, HandledEvent>()
+  for (const event of handled) {
+    lasts.delete(event.eventId) // so that they stand in the order of their last runs
+    lasts.set(event.eventId, event)
+  }
+  return inversionsOf([...lasts.values()])
+}
+
+function inversionsOf(runs: readonly HandledEvent[]): readonly string[] {
   const highest = new Map<string, number>()
   const inversions: string[] = []
-  for (const { key, seq, worker } of firsts) {
+  for (const { key, seq, worker } of runs) {
     const before = highest.get(key) ?? Number.NEGATIVE_INFINITY
     if (seq < before) inversions.push(`${key}: ${seq} after ${before} (${worker})`)
     else highest.set(key, seq)

@@ -14,6 +14,7 @@ export async function lapseLeases(db: Database, workerId: string, schema?: strin
   await set(`update ${table('outbox_delivery')} set locked_until = ${PAST} where locked_by = $1`)
   await set(`update ${table('outbox_lease')} set until = ${PAST} where worker_id = $1`)
   await set(`update ${table('outbox_lane')} set until = ${PAST} where owner = $1`)
+  await set(`update ${table('outbox_stream')} set until = ${PAST} where owner = $1`)
   await set(`delete from ${table('outbox_worker')} where worker_id = $1`)
 }
 

@@ -1,12 +1,10 @@
 import { vi } from 'vitest'
+import { PATIENCE_MS, TEST_MS } from './patience-ms.ts'
 import { eventually } from './program.ts'
-
-/** Waits end with what they wait for; this is only for what never comes, on a machine that does much else. */
-const PATIENCE_MS = 60_000
 
 /** For files whose tests start processes and servers, and break them. */
 export function bePatient(): void {
-  vi.setConfig({ testTimeout: 3 * PATIENCE_MS, hookTimeout: 3 * PATIENCE_MS })
+  vi.setConfig({ testTimeout: TEST_MS, hookTimeout: TEST_MS })
 }
 
 /** Waits until the condition holds, as long as a test may. */

@@ -1,8 +1,8 @@
 import { once } from 'node:events'
-import type { FaultDatabase } from './fault-database.ts'
+import { buryWorker, type FaultDatabase, urlFor } from './fault-database.ts'
 import { killProgram, startProgram } from './program.ts'
 import type { StepName } from './steps.ts'
-import type { Supervised } from './supervisor.ts'
+import { type Supervised, Supervisor } from './supervisor.ts'
 
 /** One subscription of the program `poisoned-process`. */
 export interface PoisonedSubscription {
@@ -18,20 +18,31 @@ export interface PoisonedSubscription {
 export interface PoisonedConfig {
   readonly url: string
   readonly schema: string
-  readonly life: number
-  /** The subscriptions of each of its workers. */
-  readonly workers: readonly (readonly PoisonedSubscription[])[]
+  readonly workers: readonly {
+    readonly workerId: string
+    readonly subscriptions: readonly PoisonedSubscription[]
+  }[]
 }
 
-/** Several workers in one process, or several subscriptions of one, that poisoned events kill. */
-export function poisonedProcess(
-  { url, schema }: FaultDatabase,
-  life: number,
-  workers: PoisonedConfig['workers'],
-): Supervised {
-  const config: PoisonedConfig = { url, schema, life, workers }
-  const program = startProgram('poisoned-process', [JSON.stringify(config)])
-  program.stdin.on('error', () => undefined) // it may be dead by the time it is closed
-  program.stdout.resume()
-  return { ended: once(program, 'exit'), kill: () => killProgram(program) }
+/** Several workers in one process, or several subscriptions of one, that poisoned events kill: again and again. */
+export function supervisePoisoned(
+  database: FaultDatabase,
+  workers: readonly (readonly PoisonedSubscription[])[],
+): Supervisor<Supervised> {
+  const idOf = (n: number, life: number): string => `worker-${n}-of-life-${life}`
+  const start = (life: number): Supervised => {
+    const config: PoisonedConfig = {
+      // They share their sessions, which go by the name of the first.
+      url: urlFor(database, idOf(0, life)),
+      schema: database.schema,
+      workers: workers.map((subscriptions, n) => ({ workerId: idOf(n, life), subscriptions })),
+    }
+    const program = startProgram('poisoned-process', [JSON.stringify(config)])
+    program.stdin.on('error', () => undefined) // it may be dead by the time it is closed
+    program.stdout.resume()
+    return { ended: once(program, 'exit'), kill: () => killProgram(program) }
+  }
+  return new Supervisor(start, async (life) => {
+    for (const n of workers.keys()) await buryWorker(database, idOf(n, life))
+  })
 }

@@ -5,6 +5,7 @@ import { createInterface } from 'node:readline'
 import type { Readable, Writable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { inject } from 'vitest'
+import { PATIENCE_MS } from './patience-ms.ts'
 
 export { isRunning } from './is-running.ts'
 
@@ -48,7 +49,7 @@ export async function killProgram(program: Program): Promise<void> {
 export async function eventually(
   what: string,
   condition: () => boolean | Promise<boolean>,
-  timeoutMs = 60_000,
+  timeoutMs = PATIENCE_MS,
 ): Promise<void> {
   const deadline = performance.now() + timeoutMs
   while (!(await condition())) {

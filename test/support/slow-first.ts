@@ -9,6 +9,7 @@ const SLOW = [
   'test/seams/seams.test.ts',
   'test/acceptance/mariadb-debezium.test.ts',
   'test/acceptance/ivm-debezium.test.ts',
+  'test/acceptance/kafka-cluster.test.ts',
   'test/hostile/hostile.test.ts',
   'test/infra/setup-local.test.ts',
   'test/sabotage/sabotage.test.ts',
@@ -28,9 +29,14 @@ const SLOW = [
   'test/hazards/frozen-plan.test.ts',
   'test/worker/ordered-simulation.test.ts',
   'test/acceptance/partitions.test.ts',
+  'test/stream/failover.test.ts',
+  'test/stream/slow.test.ts',
 ]
 
-/** Starts the slow files first, and the others as usual: larger ones before smaller ones. */
+/**
+ * Starts the slow files first, and of the others those that share a process last and together: it is left as soon as a
+ * file of another project is next. Apart from that as usual, larger ones before smaller ones.
+ */
 export class SlowFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     // oxlint-disable-next-line unicorn/no-array-sort -- that of the sequencer, which returns a new list
@@ -38,8 +44,9 @@ export class SlowFirst extends BaseSequencer {
     return usual.toSorted((one, other) => this.#rank(one) - this.#rank(other))
   }
 
-  #rank({ moduleId }: TestSpecification): number {
+  #rank({ moduleId, project }: TestSpecification): number {
     const place = SLOW.indexOf(relative(this.ctx.config.root, moduleId))
-    return place < 0 ? SLOW.length : place
+    if (place >= 0) return place
+    return project.config.isolate ? SLOW.length : SLOW.length + 1
   }
 }

@@ -7,14 +7,19 @@ export interface Supervised {
 /** Starts a process again whenever it dies, as an orchestrator would. */
 export class Supervisor<Process extends Supervised> implements AsyncDisposable {
   readonly #start: (life: number) => Process
+  readonly #bury: (life: number) => Promise<void>
+  readonly #supervising: Promise<void>
   #process: Process
   #stopping = false
   /** How often it has died. */
   deaths = 0
 
-  constructor(start: (life: number) => Process) {
+  /** Each life ends with `bury`, before the next one begins. */
+  constructor(start: (life: number) => Process, bury: (life: number) => Promise<void>) {
     this.#start = start
-    this.#process = this.#live()
+    this.#bury = bury
+    this.#process = start(1)
+    this.#supervising = this.#supervise()
   }
 
   /** The one that runs now. */
@@ -22,17 +27,19 @@ export class Supervisor<Process extends Supervised> implements AsyncDisposable {
     return this.#process
   }
 
-  #live(): Process {
-    const process = this.#start(this.deaths + 1)
-    void process.ended.then(() => {
+  async #supervise(): Promise<void> {
+    for (;;) {
+      await this.#process.ended
       this.deaths += 1
-      if (!this.#stopping) this.#process = this.#live()
-    })
-    return process
+      await this.#bury(this.deaths)
+      if (this.#stopping) return
+      this.#process = this.#start(this.deaths + 1)
+    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stopping = true
     await this.#process.kill()
+    await this.#supervising
   }
 }

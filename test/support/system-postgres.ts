@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { serverAccount } from '../../src/testing/postgres/account.ts'
 import { end, freePort, startServer } from '../../src/testing/postgres/server.ts'
+import { PATIENCE_MS } from './patience-ms.ts'
 
 /** A server of this machine's own package, with data of its own. */
 export interface SystemPostgres extends AsyncDisposable {
@@ -48,7 +49,7 @@ export async function startSystemPostgres(
     account,
     cwd: '/',
     logFile: join(directory, 'log'),
-    timeoutMs: 30_000,
+    timeoutMs: PATIENCE_MS,
     onSpawn: () => undefined,
   })
   return {

@@ -18,6 +18,7 @@ async function setup(
     signal: AbortSignal,
     completeIn: (other: pg.PoolClient) => Promise<void>,
   ) => Promise<void>,
+  timeoutMs: number | null = null,
 ) {
   const postgres = await postgresOutbox()
   const { outbox, pool } = postgres
@@ -41,7 +42,7 @@ async function setup(
         order: 'aggregate',
         lanes: 1,
         pollMs: 20,
-        timeoutMs: 300,
+        timeoutMs,
         retry: fixed(1),
         on: { OrderPlaced: handle },
       }),
@@ -202,12 +203,10 @@ describe('a handler that completes its event in its own transaction', () => {
 
   test('and hangs with it open past its time: others are written, and it is done with the commit', async () => {
     let finish = async (): Promise<void> => undefined
-    let isTimeUp = false
+    let isTimeUp = (): boolean => false
     const s = await setup(async (tx, complete, signal) => {
+      isTimeUp = () => signal.aborted
       await complete()
-      signal.addEventListener('abort', () => {
-        isTimeUp = true
-      })
       await new Promise<void>((resolve) => {
         finish = async () => {
           await tx.query('commit')
@@ -215,9 +214,9 @@ describe('a handler that completes its event in its own transaction', () => {
           resolve()
         }
       })
-    })
+    }, 3_000)
     await s.place('a', 'a', 'b', 'c')
-    await eventually('its time is up', () => isTimeUp)
+    await eventually('its time is up', () => isTimeUp())
     await s.place('d')
     await s.untilDone(3)
     expect(s.ran.toSorted((a, b) => a - b)).toEqual([1, 3, 4, 5])

@@ -39,7 +39,7 @@ describe('a key with a long backlog whose handler fails now and then', () => {
     await worker.active()
     const updates = await countUpdates(postgres)
     await place(...Array.from({ length: EVENTS }, () => 'busy'))
-    await eventually('all are done', () => done.length >= EVENTS, 120_000)
+    await eventually('all are done', () => done.length >= EVENTS)
     expect(done).toEqual(Array.from({ length: EVENTS }, (_, n) => n + 1))
     // Taken, parked, let go, taken and done, and a few more for those that stood in one portion with a failure.
     expect((await updates()) / EVENTS).toBeLessThan(15)

@@ -4,6 +4,7 @@ import { subscription } from '../../src/worker/subscription.ts'
 import type { SubscriptionHandlers } from '../../src/worker/subscription-options.ts'
 import { recordLeases } from '../support/leases.ts'
 import { eventually } from '../support/program.ts'
+import { stopRefusing } from '../support/stop-refusing.ts'
 import { type PostgresOutbox, postgresOutbox, type shopEvents } from './postgres-outbox.ts'
 
 type Handler = NonNullable<SubscriptionHandlers<typeof shopEvents, object>['OrderPlaced']>
@@ -54,7 +55,7 @@ describe('the lanes of an ordered subscription', () => {
     // As a worker leaves it that is killed while it ran this one alone, for the last time.
     const { rows } = await pool.query<{ lane: number }>(`
       update outbox_delivery d
-         set status = 'PROCESSING', suspect = true, attempt_count = 1, locked_by = 'killed',
+         set status = 'PROCESSING', fresh = false, suspect = true, attempt_count = 1, locked_by = 'killed',
              locked_until = clock_timestamp() - interval '1 s', lease_token = nextval('outbox_lease_token')
        where d.id = (select min(id) from outbox_delivery) returning d.lane`)
     await recordLeases(pool)
@@ -68,10 +69,11 @@ describe('the lanes of an ordered subscription', () => {
     )
     const second = make()
     await second.active()
-    await eventually('the other lanes are served', () => ran.length === others.rows[0]?.count)
+    // Each once at least: what loses its lease on a busy machine runs again.
+    await eventually('the other lanes are served', () => new Set(ran).size === others.rows[0]?.count)
     await eventually('it is told', () => told.length > 0)
     expect(told).toMatchObject([{ error: { message: 'the alert is not sent' } }])
-    await pool.query('drop trigger refuse on outbox_delivery')
+    await stopRefusing(pool)
     await eventually('its lane is served', async () => {
       const open = await pool.query(
         `select from outbox_delivery where status in ('PENDING', 'PROCESSING') and not held`,
@@ -108,9 +110,10 @@ describe('the lanes of an ordered subscription', () => {
     const stopped = one.stop()
     const keys = await keysOfLanes(postgres)
     await place(...keys)
-    await eventually('three lanes are served', () => ran.filter((text) => text.startsWith('two')).length >= 3)
+    const served = (workerId = ''): number => new Set(ran.filter((text) => text.startsWith(workerId))).size
+    await eventually('three lanes are served', () => served('two') >= 3)
     finish()
-    await eventually('the last lane is served too', () => ran.length === keys.length + 1)
+    await eventually('the last lane is served too', () => served() > keys.length)
     expect(ran.filter((text) => text.startsWith('one'))).toEqual(['one slow'])
     await stopped
     await two.stop()

@@ -55,7 +55,7 @@ describe('when the answer to a claim is lost', () => {
       await postgres.pool.query(`update outbox_subscription set paused_at = now(), paused_by = 'test'`)
       await postgres.place('a')
       await postgres.pool.query(`
-        update outbox_delivery set held = true, suspect = true, next_retry_at = now();
+        update outbox_delivery set fresh = false, held = true, suspect = true, next_retry_at = now();
         update outbox_subscription set paused_at = null, paused_by = null`)
       await suspectsClaimed
       await eventually('it is settled', async () =>

@@ -2,11 +2,13 @@ import { describe, expect, test } from 'vitest'
 import type { WorkerEvent } from '../../src/observe/worker-events.ts'
 import { advanceUntil, memoryOutbox } from './memory-outbox.ts'
 
-function setup() {
-  const memory = memoryOutbox()
+function setup(order: 'none' | 'aggregate' = 'none') {
+  const isOrdered = order !== 'none'
+  const memory = memoryOutbox(isOrdered ? { lanes: 1 } : {})
   const observed: WorkerEvent[] = []
   let runs = 0
   const things = memory.outbox.subscription('things', {
+    ...(isOrdered ? { order, lanes: 1 } : {}),
     on: {
       ThingHappened: () => {
         runs += 1
@@ -100,4 +102,36 @@ describe('W11 a worker whose database goes away', () => {
     await clock.advance(100)
     await stopped
   })
+
+  test.each(['none', 'aggregate'] as const)(
+    'order %s: nor is it one for a heartbeat that finds it written before its answer is known to be lost',
+    async (order) => {
+      const { clock, worker, tables, stores, observed, runs } = setup(order)
+      await worker.start()
+      const [store] = stores
+      if (store === undefined) throw new Error('no store')
+      let beats = 0
+      let cuts = 1
+      store.interpose = async (operation, when) => {
+        if (operation === 'heartbeat' && when === 'after') beats += 1
+        if (operation !== 'settle' || when !== 'after' || cuts === 0) return
+        cuts -= 1
+        const beatsBefore = beats
+        while (beats < beatsBefore + 2) await clock.sleep(100)
+        throw new Error('connection cut')
+      }
+      tables.publish()
+      await advanceUntil(clock, () => cuts === 0)
+      tables.publish()
+      tables.publish()
+      await advanceUntil(clock, () => tables.counts()['DONE'] === 3)
+      await clock.advance(2_000)
+      expect(observed.filter(({ kind }) => kind === 'leaseLost')).toEqual([])
+      expect(observed.filter(({ kind }) => kind === 'handled')).toHaveLength(3)
+      expect(runs()).toBe(3)
+      const stopped = worker.stop()
+      await clock.advance(100)
+      await stopped
+    },
+  )
 })

@@ -5,8 +5,7 @@ import type { Transaction } from '../../src/index.ts'
 import { createOutbox, type Outbox } from '../../src/outbox.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'
 import type { OutboxStore } from '../../src/store/store.ts'
-import { createTestDatabase, type TestDatabase } from '../support/database.ts'
-import { installTables } from '../support/install-tables.ts'
+import { createTestDatabaseWithTables, type TestDatabase } from '../support/database.ts'
 
 export const shopEvents = defineEvents({
   OrderPlaced: {
@@ -29,9 +28,8 @@ export interface PostgresOutbox extends AsyncDisposable {
 }
 
 export async function postgresOutbox(): Promise<PostgresOutbox> {
-  const database = await createTestDatabase({ connections: 10 })
+  const database = await createTestDatabaseWithTables({ connections: 10 })
   const { pool, schema } = database
-  await installTables(pool, schema)
   const store = postgresStore({ pool, schema })
   const outbox = createOutbox({ store, events: shopEvents })
   let n = 0

@@ -18,6 +18,7 @@ import {
 } from '../store/contract/helpers.ts'
 import { one } from '../store/postgres/fixtures.ts'
 import { eventually } from '../support/program.ts'
+import { stopRefusing } from '../support/stop-refusing.ts'
 import { postgresOutbox, type shopEvents } from './postgres-outbox.ts'
 
 /** A trigger of the user's own that refuses to have some deliveries changed. */
@@ -45,7 +46,7 @@ describe('a claim that a trigger refuses', () => {
             on: { OrderPlaced: (event) => void ran.push(event.payload.n) },
           }),
         ],
-        { observers: [(event) => void (event.kind === 'error' && errors.push(event))] },
+        { listen: false, observers: [(event) => void (event.kind === 'error' && errors.push(event))] },
       )
       await worker.active()
       await pool.query(
@@ -76,7 +77,7 @@ describe('a claim that a trigger refuses', () => {
           }),
         )
       }
-      await pool.query('drop trigger refuse on outbox_delivery')
+      await stopRefusing(pool)
       await untilDone(10)
       expect(ran.filter((n) => n === 2 || n === 9)).toEqual(order === 'none' ? [9, 2] : [2, 9])
       expect(errors).toHaveLength(2)
@@ -109,7 +110,7 @@ describe('a claim that a trigger refuses', () => {
     await clock.advance(5_000)
     expect(await store.claim(request)).toEqual([])
     expect(told).toHaveLength(1)
-    await h.db.pool.query('drop trigger refuse on outbox_delivery')
+    await stopRefusing(h.db.pool)
     await clock.advance(60_000)
     expect(aggregates(await store.claim(request))).toEqual(['a'])
     expect(told).toHaveLength(1)
@@ -140,7 +141,7 @@ describe('a claim that a trigger refuses', () => {
       await store.settle(taken.map((delivery) => settled(delivery, DONE)))
     }
     expect(claimed.toSorted()).toEqual(['free', 'free', 'late'])
-    await h.db.pool.query('drop trigger refuse on outbox_delivery')
+    await stopRefusing(h.db.pool)
     await clock.advance(60_000)
     const [again] = await claimLanes(store, sub, 'w', lanes)
     if (again === undefined) throw new Error('the retry is not claimed')
@@ -155,7 +156,9 @@ describe('a claim that a trigger refuses', () => {
     const { store } = h.worker('w')
     const sub = await join(store)
     await publish(h.db.pool, ['a', 'b', 'c'])
-    await h.db.pool.query(`update outbox_delivery set held = true, suspect = true, next_retry_at = now()`)
+    await h.db.pool.query(
+      `update outbox_delivery set fresh = false, held = true, suspect = true, next_retry_at = now()`,
+    )
     const second = await one<number>(h.db.pool, 'select min(id) + 1 from outbox_delivery')
     await h.db.pool.query(refusing(`new.status = 'PROCESSING' and new.id = ${second}`))
     const request = { subscriptionId: sub.id, workerId: 'w', limit: 3, leaseMs: LEASE_MS }
@@ -173,7 +176,7 @@ describe('a claim that a trigger refuses', () => {
     )
     await h.db.pool.query(refusing(`new.status = 'PROCESSING'`))
     await expect(claim(store, sub, 'w')).rejects.toThrow('the audit says no')
-    await h.db.pool.query('drop trigger refuse on outbox_delivery')
+    await stopRefusing(h.db.pool)
     expect((await claim(store, sub, 'w')).length).toBeGreaterThanOrEqual(20)
   })
 })

@@ -30,7 +30,7 @@ test('a row that the database refuses to let die does not keep other subscriptio
   // As a worker leaves them that is killed: one ran alone, for the last time, and the other among others.
   await pool.query(`
     update outbox_delivery d
-       set status = 'PROCESSING', suspect = s.name = 'refused', attempt_count = 1, locked_by = 'killed',
+       set status = 'PROCESSING', fresh = false, suspect = s.name = 'refused', attempt_count = 1, locked_by = 'killed',
            locked_until = clock_timestamp() - interval '1 s', lease_token = nextval('outbox_lease_token')
       from outbox_subscription s where s.id = d.subscription_id`)
   await recordLeases(pool)

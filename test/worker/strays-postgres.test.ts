@@ -16,7 +16,7 @@ test('a suspect is charged for a crash only if no handler that was given up stil
       outbox.subscription('sub', {
         maxAttempts: 1,
         pollMs: 20,
-        timeoutMs: 500,
+        timeoutMs: 5_000,
         on: {
           OrderPlaced: ({ aggregateId }) =>
             new Promise<void>((resolve) => {
@@ -32,7 +32,7 @@ test('a suspect is charged for a crash only if no handler that was given up stil
     await pool.query(`update outbox_subscription set paused_at = now(), paused_by = 'test'`)
     await place(aggregateId)
     await pool.query(`
-      update outbox_delivery set held = true, suspect = true, next_retry_at = now() where status = 'PENDING';
+      update outbox_delivery set fresh = false, held = true, suspect = true, next_retry_at = now() where status = 'PENDING';
       update outbox_subscription set paused_at = null, paused_by = null`)
     await begins(aggregateId)
     const { rows } = await pool.query<{ suspect: boolean }>(

@@ -64,6 +64,37 @@ describe('a bell that tells other processes', () => {
     expect(toldAtMs).toEqual([0])
   })
 
+  test('lets a few commits tell by themselves, then those of a pause not, and keeps its own pause after them', async () => {
+    const { clock, bell, toldAtMs } = setup()
+    const commit = (): boolean => {
+      const tells = bell.mayTellNow()
+      if (tells) bell.wakeHere()
+      else bell.ring()
+      return tells
+    }
+    expect([1, 2, 3, 4, 5, 6, 7].map(commit)).toEqual([true, true, true, true, true, true, false])
+    await turn()
+    expect(toldAtMs).toEqual([])
+    await clock.advance(3)
+    expect(toldAtMs).toEqual([3])
+    expect(commit()).toBe(false)
+    await clock.advance(1_000)
+    expect(toldAtMs).toHaveLength(2)
+    expect(commit()).toBe(true)
+  })
+
+  test('wakes its own process after a commit that told others by itself', () => {
+    const { bell } = setup()
+    let woken = 0
+    bell.add({ wake: () => (woken += 1) })
+    if (bell.mayTellNow()) bell.wakeHere()
+    expect(woken).toBe(1)
+  })
+
+  test('lets no commit tell where nobody is to be told', () => {
+    expect(new WakeBell(null, new ManualClock()).mayTellNow()).toBe(false)
+  })
+
   test('tells of the last commit of many', async () => {
     const { clock, bell, toldAtMs } = setup()
     for (let ms = 0; ms < 100; ms += 1) {

@@ -38,7 +38,6 @@ describe('a worker on PostgreSQL', () => {
     const { outbox, place } = setup
     const random = seededRandom(7)
     const referee = new Referee()
-    let handled = 0
     const ordered = (worker: number) =>
       subscription<typeof outbox.events, object>('ordered', {
         order: 'aggregate',
@@ -56,7 +55,6 @@ describe('a worker on PostgreSQL', () => {
             const succeeded = random() > 0.15
             referee.end(step, succeeded)
             if (!succeeded) throw new Error('not this time')
-            handled += 1
           },
         },
       })
@@ -68,7 +66,9 @@ describe('a worker on PostgreSQL', () => {
       await place(...keys)
       if (round === 10) void workers[0]?.stop()
     }
-    await eventually('all are handled', () => handled >= 240, 25_000)
+    // Not as soon as so many were handled: one whose lease was lost on a busy machine is handled again.
+    const done = async (): Promise<boolean> => (await outbox.status())[0]?.counts.DONE === 240
+    await eventually('all are done', done)
     await Promise.all(workers.map((worker) => worker.stop()))
     expect(referee.faults).toEqual([])
     expect((await outbox.status())[0]?.counts).toEqual({ DONE: 240, PENDING: 0, PROCESSING: 0, DEAD: 0 })
@@ -161,7 +161,7 @@ describe('a worker on PostgreSQL', () => {
     const [first = '', second = ''] = ids
     await repository.markProcessed([first])
     await repository.markFailed(second, 'no')
-    await expect(repository.markProcessed([first])).rejects.toThrow('was lost')
+    await expect(repository.markProcessed([first])).rejects.toThrow('in hand')
     await eventually('it is due again', async () => (await repository.findPending(10))[0]?.retryCount === 1)
     await repository.markFailed(second, 'no again')
     expect(await outbox.deadLetters.count()).toBe(1)
