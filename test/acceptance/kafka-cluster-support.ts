@@ -1,8 +1,9 @@
 import { sequenceChecker } from '../../src/kafka/index.ts'
 import { type KafkaCluster, startKafkaCluster } from '../support/kafka/cluster.ts'
 import { makeTopics } from '../support/kafka/make-topics.ts'
+import { yet } from '../support/kafka/yet.ts'
 import { comes } from '../support/patience.ts'
-import { KafkaClients, type SeenMessage, yet } from './kafka-support.ts'
+import { KafkaClients, type SeenMessage } from './kafka-support.ts'
 
 /** Brokers of a test file's own, and clients of them. */
 export class TestCluster extends KafkaClients implements AsyncDisposable {
@@ -28,7 +29,7 @@ export class TestCluster extends KafkaClients implements AsyncDisposable {
       replicas: [...replicas],
     }))
     const configEntries = Object.entries(config).map(([name, value]) => ({ name, value }))
-    await makeTopics(this.client, [{ topic, replicaAssignment, configEntries }])
+    await makeTopics(this.patientClient, [{ topic, replicaAssignment, configEntries }])
     await this.untilLedBy(
       topic,
       partitions.map(([leader]) => leader as number),
@@ -37,7 +38,7 @@ export class TestCluster extends KafkaClients implements AsyncDisposable {
 
   /** Has a partition moved to these brokers, and waits until the first of them leads it. */
   async move(topic: string, partition: number, replicas: readonly number[]): Promise<void> {
-    const admin = this.client.admin()
+    const admin = this.patientClient.admin()
     await admin.connect()
     const partitionAssignment = [{ partition, replicas: [...replicas] }]
     await admin.alterPartitionReassignments({ topics: [{ topic, partitionAssignment }] })
@@ -62,7 +63,7 @@ export class TestCluster extends KafkaClients implements AsyncDisposable {
 
   /** Every broker is asked, since each learns by itself what was decided. */
   async #partitions(topic: string): Promise<readonly Led[]> {
-    const admin = this.client.admin()
+    const admin = this.patientClient.admin()
     await admin.connect()
     try {
       const { topics } = await admin.fetchTopicMetadata({ topics: [topic] })

@@ -171,7 +171,7 @@ describe.skipIf(!kafkaAvailable())('a consumer of a real Kafka', () => {
       },
     })
     await consumer.start()
-    await comes('the last is handled', () => placed.length === 2)
+    await comes('the last is handled', () => placed.length >= 2)
     await consumer.stop()
     expect(placed).toEqual([
       ['o-1', 'cared', { amount: 1, currency: 'KRW' }],
@@ -217,7 +217,7 @@ describe.skipIf(!kafkaAvailable())('a consumer of a real Kafka', () => {
       },
     })
     await stuck.start()
-    await comes('the second is in hand', () => first.length === 2)
+    await comes('the second is in hand', () => first.length >= 2)
     await stuck.stop({ drainMs: 0 })
     expect(await broker.committed('again', 'again')).toEqual([1])
     const second: number[] = []
@@ -225,7 +225,7 @@ describe.skipIf(!kafkaAvailable())('a consumer of a real Kafka', () => {
       on: { OrderPlaced: ({ payload }) => void second.push(payload.amount) },
     })
     await next.start()
-    await comes('the rest is handled', () => second.length === 2)
+    await comes('the rest is handled', () => second.length >= 2)
     expect(second).toEqual([2, 3])
   })
 

@@ -155,7 +155,7 @@ describe.skipIf(!kafkaAvailable())('consumers of one group', () => {
     const taken: Step[] = []
     await using consumer = follow('mixed', 'only', taken, async () => {})
     await consumer.start()
-    await comes('the event is handled', () => taken.length === 1)
+    await comes('the event is handled', () => taken.length >= 1)
     await consumer.stop()
     const dead = await broker.read('mixed.dead')
     expect(dead.map(({ key, bytes }) => [key, bytes])).toEqual([

@@ -1,8 +1,8 @@
 import { type EachMessagePayload, Kafka, logLevel, Partitioners, type Producer } from 'kafkajs'
 import { type KafkaProducer, relayProducer } from '../../src/kafka/index.ts'
-import { property } from '../../src/runtime/property.ts'
 import { type KafkaOptions, type KafkaServer, startKafka } from '../support/kafka/broker.ts'
 import { makeTopics } from '../support/kafka/make-topics.ts'
+import { yet } from '../support/kafka/yet.ts'
 import { comes } from '../support/patience.ts'
 
 /** One message as it stands in a topic. */
@@ -20,23 +20,26 @@ export interface SeenMessage {
 /** What relays are tested with: a producer of kafkajs, and our own. */
 export const RELAY_PRODUCERS = ['producer', 'relayProducer'] as const
 
+/** A broker that is down refuses at once; this is for one that has much else to do. */
+const CONNECTION_TIMEOUT_MS = 10_000
+
 /** Clients of a Kafka, and what is in it. */
 export class KafkaClients {
-  /** Gives up soon, so that tests of outages need not wait for its own tries. */
+  /** For what is tested. Tries again only twice, so that tests of outages need not wait for that. */
   readonly client: Kafka
-  readonly #readingClient: Kafka
+  /** For what a test does itself: to make topics, to write and to read. Does not give up because the machine is slow. */
+  protected readonly patientClient: Kafka
   readonly #brokers: readonly string[]
 
   constructor(given: readonly string[]) {
     const brokers = [...given]
     this.#brokers = brokers
-    this.#readingClient = new Kafka({ brokers, logLevel: logLevel.NOTHING })
-    this.client = new Kafka({
-      brokers,
-      logLevel: logLevel.NOTHING,
-      connectionTimeout: 1_000,
-      retry: { retries: 2, initialRetryTime: 50 },
+    const both = { brokers, logLevel: logLevel.NOTHING, connectionTimeout: CONNECTION_TIMEOUT_MS }
+    this.patientClient = new Kafka({
+      ...both,
+      retry: { retries: 20, initialRetryTime: 50, maxRetryTime: 1_000 },
     })
+    this.client = new Kafka({ ...both, retry: { retries: 2, initialRetryTime: 50 } })
   }
 
   /** A producer as the transport wants it. It makes no topics by itself. */
@@ -50,7 +53,7 @@ export class KafkaClients {
 
   /** The same without kafkajs. */
   readonly relayProducer = (): KafkaProducer =>
-    relayProducer({ brokers: this.#brokers, connectionTimeout: 1_000 })
+    relayProducer({ brokers: this.#brokers, connectionTimeout: CONNECTION_TIMEOUT_MS })
 
   async createTopics(
     topics: readonly string[],
@@ -59,7 +62,7 @@ export class KafkaClients {
   ): Promise<void> {
     const configEntries = Object.entries(config).map(([name, value]) => ({ name, value }))
     await makeTopics(
-      this.client,
+      this.patientClient,
       topics.map((topic) => ({ topic, numPartitions, configEntries })),
     )
   }
@@ -68,7 +71,7 @@ export class KafkaClients {
   async read(...topics: readonly string[]): Promise<readonly SeenMessage[]> {
     const ends = new Map((await Promise.all(topics.map((topic) => this.#ends(topic)))).flat())
     const count = [...ends.values()].reduce((sum, end) => sum + end, 0)
-    const consumer = this.#readingClient.consumer({ groupId: `reader-${readers++}`, maxWaitTimeInMs: 50 })
+    const consumer = this.patientClient.consumer({ groupId: `reader-${readers++}`, maxWaitTimeInMs: 50 })
     const seen: SeenMessage[] = []
     await consumer.connect()
     await consumer.subscribe({ topics: [...topics], fromBeginning: true })
@@ -83,7 +86,7 @@ export class KafkaClients {
 
   /** A partition whose leader has just moved does not say yet where it ends. */
   async #ends(topic: string): Promise<readonly (readonly [string, number])[]> {
-    const admin = this.client.admin()
+    const admin = this.patientClient.admin()
     await admin.connect()
     let offsets: Awaited<ReturnType<typeof admin.fetchTopicOffsets>> = []
     await comes(`${topic} says where it ends`, () =>
@@ -98,7 +101,7 @@ export class KafkaClients {
 
   /** The offset up to which a group has committed each partition of a topic; only those it has. */
   async committed(groupId: string, topic: string): Promise<readonly number[]> {
-    const admin = this.client.admin()
+    const admin = this.patientClient.admin()
     await admin.connect()
     const [offsets] = await admin.fetchOffsets({ groupId, topics: [topic] })
     await admin.disconnect()
@@ -121,16 +124,6 @@ export class TestKafka extends KafkaClients implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.server.stop()
-  }
-}
-
-/** Whether it is so; false where the broker that is asked has not learnt yet what was decided. */
-export async function yet(isSo: () => Promise<boolean>): Promise<boolean> {
-  try {
-    return await isSo()
-  } catch (error) {
-    if (property(error, 'retriable') === true) return false
-    throw error
   }
 }
 
