@@ -13,6 +13,7 @@ const ADD = 'update account set balance = balance + $1'
 let db: OutboxDatabase
 /** Of one client, which has to be given back. */
 let pool: pg.Pool
+const ours = new WeakSet<object>()
 beforeAll(async () => {
   db = await createOutboxDatabase()
   await db.pool.query('create table account (balance int not null)')
@@ -20,6 +21,7 @@ beforeAll(async () => {
 afterAll(() => db.drop())
 beforeEach(async () => {
   pool = new pg.Pool({ connectionString: db.url, max: 1 })
+  pool.on('connect', (client) => ours.add(client))
   await db.pool.query('delete from account')
   await db.pool.query('insert into account values (100)')
 })
@@ -33,14 +35,21 @@ const outboxOf = () =>
 const balance = (): Promise<number> => one(db.pool, 'select balance from account')
 const eventCount = (): Promise<number> => one(db.pool, 'select count(*)::int from outbox_event')
 
-/** What the clients of `pg` are given to send, in its order. */
-function sentTexts(): unknown[] {
-  const texts: unknown[] = []
+/** Stands before the clients of our pool, and of no other: whatever else runs in this process has clients of its own. */
+function standBefore(answer: (given: unknown[], pass: () => unknown) => unknown): void {
   const query = property(pg.Client.prototype, 'query') as () => unknown
   vi.spyOn(pg.Client.prototype, 'query').mockImplementation(function (this: pg.Client, ...given: unknown[]) {
-    const [first] = given
+    const pass = (): unknown => Reflect.apply(query, this, given)
+    return ours.has(this) ? answer(given, pass) : pass()
+  })
+}
+
+/** What the clients are given to send, in its order. */
+function sentTexts(): unknown[] {
+  const texts: unknown[] = []
+  standBefore(([first], pass) => {
     texts.push(typeof first === 'string' ? first : property(first, 'text'))
-    return Reflect.apply(query, this, given)
+    return pass()
   })
   return texts
 }
@@ -135,7 +144,12 @@ describe('the first statement', () => {
     ],
   ]
   test.each(ends)('that is %s without being sent fails the transaction', async (_, message, end) => {
-    vi.spyOn(pg.Client.prototype, 'query').mockImplementationOnce((asked: unknown) => end(asked as Asked))
+    let isFirst = true
+    standBefore(([asked], pass) => {
+      if (!isFirst) return pass()
+      isFirst = false
+      return end(asked as Asked)
+    })
     const outbox = outboxOf()
     const failing = outbox.inTransaction(pool, async (tx) => {
       await expect((async () => tx.query(ADD, [1]))()).rejects.toThrow(message)

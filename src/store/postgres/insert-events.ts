@@ -171,7 +171,8 @@ function explanationOf(
   options: ErrorOptions,
 ): CommitpostError | null {
   const ids = namedIds(found.detail ?? found.message, events)
-  if (found.code === '23505' && isPrimaryKey(found.constraint)) return new DuplicateEventError(ids, options)
+  if (found.code === '23505' && isPrimaryKey(found.constraint))
+    return new DuplicateEventError(ids, { ...options, archived: found.constraint === ARCHIVED })
   if (isWithoutPartition(found)) return new NoPartitionError(ids, options)
   if (isOfAnotherEncoding(found)) return encodingMismatch(options)
   return found.code === '25P02' ? abortedTransaction('publish', options) : null
@@ -197,6 +198,9 @@ function encodingMismatch(options: ErrorOptions): CommitpostError {
     options,
   )
 }
+
+/** What outbox_refuse_archived names. */
+const ARCHIVED = 'outbox_event_archived_pkey'
 
 function isPrimaryKey(constraint: string | null): boolean {
   return constraint === null || /^outbox_event.*_pkey$/.test(constraint)

@@ -1,6 +1,5 @@
 import { types } from 'node:util'
 import { property } from '../../runtime/property.ts'
-import { type SendAfter, sendAfter } from './begin-with.ts'
 import {
   BEGIN,
   isStatementError,
@@ -11,6 +10,7 @@ import {
   rawQuery,
 } from './client.ts'
 import { quoteLiteral } from './identifiers.ts'
+import { type SendAfter, sendAfter } from './send-after.ts'
 
 /** Shorter than this a time-out can end what is merely slow; a worker's own calls give up after half of it. */
 const SHORTEST_TIMEOUT_MS = 60_000
