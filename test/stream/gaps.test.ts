@@ -54,6 +54,7 @@ describe.each(VERSIONS)('on PostgreSQL %i', (version) => {
         `select pg_drop_replication_slot('${slot}')`,
         `select pg_create_physical_replication_slot('${slot}', true)`,
       ],
+      isLeft: true,
     },
     {
       what: 'kept over a fail-over, of a server that is another now',
@@ -70,7 +71,7 @@ describe.each(VERSIONS)('on PostgreSQL %i', (version) => {
   ]
   test.each(damages)(
     'a slot that was $what is told of, and what it lost comes from the table',
-    async ({ reason, sql }) => {
+    async ({ reason, sql, isLeft = false }) => {
       await using scene = await streamScene(server.url)
       const first = scene.work('mirror', { order: 'aggregate' })
       await first.worker.start()
@@ -80,7 +81,8 @@ describe.each(VERSIONS)('on PostgreSQL %i', (version) => {
       await stopReader(first, scene)
       for (let round = 0; round < 10; round += 1) await scene.place('a', 'b')
       const [slot] = await scene.slots()
-      for (const text of sql(String(slot?.['slot_name']), scene.schema)) await scene.pool.query(text)
+      const name = String(slot?.['slot_name'])
+      for (const text of sql(name, scene.schema)) await scene.pool.query(text)
       for (let round = 0; round < 10; round += 1) await scene.place('a', 'b')
 
       const second = scene.work('mirror', { order: 'aggregate' })
@@ -93,6 +95,9 @@ describe.each(VERSIONS)('on PostgreSQL %i', (version) => {
       const ofA = numbersOf(second.events.filter(({ aggregateId }) => aggregateId === 'a'))
       expect(ofA).toEqual(ofA.toSorted((one, other) => one - other))
       await settled(scene, 44)
+      const [now] = await scene.slots()
+      expect(now?.['slot_name'] === name).toBe(!isLeft)
+      if (isLeft) await scene.pool.query('select pg_drop_replication_slot($1)', [name])
     },
   )
 

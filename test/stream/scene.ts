@@ -63,10 +63,15 @@ export interface StreamScene extends AsyncDisposable {
 }
 
 export async function streamScene(url: string, clock: Clock = systemClock): Promise<StreamScene> {
-  const pool = sturdyPool({ connectionString: url, max: 20 })
   const schema = `s_${randomBytes(5).toString('hex')}`
+  const pool = sturdyPool({ connectionString: url, max: 20 })
   await pool.query(`create schema ${schema}`)
   await migrateUp(pool, { schema })
+  return sceneIn(pool, schema, clock)
+}
+
+/** The same where the schema is there already. */
+export function sceneIn(pool: pg.Pool, schema: string, clock: Clock = systemClock): StreamScene {
   const outbox = createOutbox({ store: postgresStore({ pool, schema }), events: shopEvents, clock })
   const workers: Watched[] = []
   let n = 0

@@ -11,10 +11,12 @@ import {
   createSlot,
   dropSlot,
   freeSlot,
+  isForeignSlotSql,
   isLogOf,
   type SlotBeginning,
   serverIdentity,
   slotFacts,
+  slotNameSql,
 } from './slot.ts'
 
 const stateSql = (schema: QuotedSchema): string => `
@@ -34,9 +36,12 @@ interface StreamState {
   readonly gap: LogGap | null
 }
 
+// A slot that somebody else has is left alone, and the next one gets a name that nobody had.
 const untrustedSql = (schema: QuotedSchema): string => `
   update ${schema}.outbox_stream t
-     set lsn = null, gap = case when t.lsn is null and t.gap is not null then t.gap else nullif($3, 'new') end,
+     set slot = case when ${isForeignSlotSql('t.slot')}
+                     then ${slotNameSql('$4', 't.subscription_id')} || '_' || t.epoch else t.slot end,
+         lsn = null, gap = case when t.lsn is null and t.gap is not null then t.gap else nullif($3, 'new') end,
          gap_at = case when t.lsn is null and t.gap is not null then t.gap_at when $3 <> 'new' then clock_timestamp() end,
          updated_at = clock_timestamp()
    where t.subscription_id = $1 and t.epoch = $2
@@ -136,6 +141,7 @@ export class PostgresLogSession implements LogSession {
         this.#lease.subscriptionId,
         this.#lease.epoch,
         why,
+        this.#schema,
       ])
       if (rows.length === 0) throw new CommitpostError('LEASE_LOST', 'The log is read by another worker now.')
       await dropSlot(client, slot)

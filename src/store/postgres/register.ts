@@ -5,6 +5,7 @@ import { type PgClient, type PgPool, type RawRow, rawQuery, withClient, withTran
 import type { QuotedSchema } from './identifiers.ts'
 import { readSubscriptionByName, SUBSCRIPTION_COLUMNS, toSubscription } from './read-subscriptions.ts'
 import { serveOn } from './serve-on.ts'
+import { slotNameSql } from './slot.ts'
 import { streamPatterns } from './stream-patterns.ts'
 import { isWider, widen } from './widen.ts'
 
@@ -26,7 +27,7 @@ const insertSql = (schema: QuotedSchema): string => `
   ),
   stream as (
     insert into ${schema}.outbox_stream (subscription_id, slot, snapshot, start_at)
-    select a.id, 'commitpost_' || substr(md5(current_database() || '.' || $12), 1, 12) || '_' || a.id,
+    select a.id, ${slotNameSql('$12', 'a.id')},
            case a.start_from when 'now' then a.joined_snapshot else ${BEFORE_ALL} end, a.start_at
       from added a where a.engine = 'stream'
     returning 1

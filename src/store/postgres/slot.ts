@@ -15,10 +15,23 @@ export interface SlotFacts {
   readonly activePid: string | null
 }
 
+// Names are of the whole server. A copy of the database knows its original's slot by name, and that one is in use.
+const IS_OURS = `(r.plugin = 'pgoutput' and r.database = current_database())`
+
+/** The name of a subscription's slot in this database; both are expressions of SQL. */
+export function slotNameSql(schema: string, subscriptionId: string): string {
+  return `'commitpost_' || substr(md5(current_database() || '.' || ${schema}), 1, 12) || '_' || ${subscriptionId}`
+}
+
+/** Whether a slot of this name, an expression of SQL, is somebody else's. */
+export function isForeignSlotSql(slot: string): string {
+  return `exists (select 1 from pg_replication_slots r where r.slot_name = ${slot} and ${IS_OURS} is not true)`
+}
+
 // Before PostgreSQL 17 no slot is synchronised, and there is no such column.
 const factsSql = `
-  select r.confirmed_flush_lsn, r.wal_status = 'lost' or r.restart_lsn is null,
-         r.plugin = 'pgoutput' and r.database = current_database(), to_jsonb(r) ->> 'synced', r.active_pid
+  select r.confirmed_flush_lsn, r.wal_status = 'lost' or r.restart_lsn is null, ${IS_OURS},
+         to_jsonb(r) ->> 'synced', r.active_pid
     from pg_replication_slots r where r.slot_name = $1`
 
 /** How a slot stands; null where there is none. */
@@ -36,9 +49,9 @@ export async function slotFacts(client: PgClient, slot: string): Promise<SlotFac
 }
 
 const dropSql = `
-  select pg_drop_replication_slot(r.slot_name) from pg_replication_slots r where r.slot_name = $1`
+  select pg_drop_replication_slot(r.slot_name) from pg_replication_slots r where r.slot_name = $1 and ${IS_OURS}`
 
-/** Removes a slot, from under whoever reads it: that one has lost its lease, or is this process. */
+/** Removes a slot of ours, from under whoever reads it: that one has lost its lease, or is this process. */
 export async function dropSlot(client: PgClient, slot: string): Promise<void> {
   await freeSlot(client, slot)
   await rawQuery(client, dropSql, [slot])
@@ -46,7 +59,7 @@ export async function dropSlot(client: PgClient, slot: string): Promise<void> {
 
 const terminateSql = `
   select pg_terminate_backend(r.active_pid, 5000) from pg_replication_slots r
-   where r.slot_name = $1 and r.active_pid is not null`
+   where r.slot_name = $1 and ${IS_OURS} and r.active_pid is not null`
 
 const MOST_LOOKS = 4
 

@@ -88,6 +88,7 @@ function likePattern(like: string): RegExp {
   return new RegExp(`^${source}$`, 'su')
 }
 
+// Nothing else: what needs no backslash may not have one in a pattern of Unicode, not even "-".
 function literal(character: string): string {
-  return character.replaceAll(/[\\^$.*+?()[\]{}|/-]/g, String.raw`\$&`)
+  return character.replaceAll(/[\\^$.*+?()[\]{}|]/g, String.raw`\$&`)
 }
