@@ -1,4 +1,4 @@
-import type { OutboxEvent } from '../event/event.ts'
+import { defaultOrderingKey, type OutboxEvent } from '../event/event.ts'
 
 /** An event's attributes as CloudEvents 1.0 names them. All are texts. */
 export type CloudEventAttributes = Readonly<Record<string, string>>
@@ -27,6 +27,8 @@ export function cloudEventAttributes(event: OutboxEvent, source: string, key: st
     stream: event.stream,
     aggregatetype: event.aggregateType,
     schemaversion: String(event.schemaVersion),
+    // The key of the message may be another: it is an option of whoever sends.
+    ...(hasDefaultKey(event) ? {} : { orderingkey: event.orderingKey }),
     ...(event.sequence === null ? {} : { sequence: String(event.sequence).padStart(SEQUENCE_DIGITS, '0') }),
     ...Object.fromEntries(
       Object.entries(EXTENSIONS).flatMap(([header, name]) => {
@@ -35,6 +37,11 @@ export function cloudEventAttributes(event: OutboxEvent, source: string, key: st
       }),
     ),
   }
+}
+
+/** Whether order follows the aggregate, as it does unless the event says otherwise. */
+export function hasDefaultKey({ orderingKey, aggregateType, aggregateId }: OutboxEvent): boolean {
+  return orderingKey === defaultOrderingKey(aggregateType, aggregateId)
 }
 
 /** Binary mode: the attributes as headers. */

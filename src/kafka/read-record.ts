@@ -13,7 +13,7 @@ import {
   isStructured,
   readCloudEventHeaders,
 } from './cloud-event.ts'
-import { EVENT_HEADERS } from './record.ts'
+import { attributeName, MESSAGE_HEADERS } from './wire-headers.ts'
 
 /** Where a message stood. */
 export interface RecordPlace {
@@ -125,9 +125,7 @@ function findIn(
 
 /** The event's own headers: each one of the message, or, from Debezium's outbox router, all in one. */
 function ownHeaders(headers: ReadonlyMap<string, string>): EventHeaders {
-  const { headers: all, ...own } = Object.fromEntries(
-    [...headers].filter(([name]) => !NOT_ATTRIBUTES.has(name)),
-  )
+  const { headers: all, ...own } = attributesIn(headers, (name) => MESSAGE_HEADERS.has(name))
   if (all === undefined) return own
   return { ...own, ...((headers.has('id') ? textsIn(all) : null) ?? { headers: all }) }
 }
@@ -141,14 +139,20 @@ function textsIn(json: string): EventHeaders | null {
   }
 }
 
-const NOT_ATTRIBUTES: ReadonlySet<string> = new Set<string>([...EVENT_HEADERS, 'id', 'content-type'])
+function attributesIn(
+  headers: ReadonlyMap<string, string>,
+  isMessageOwn: (name: string) => boolean,
+): Readonly<Record<string, string>> {
+  const attributes = [...headers].filter(([name]) => !isMessageOwn(name))
+  return Object.fromEntries(attributes.map(([name, value]) => [attributeName(name), value]))
+}
 
 function ofCloudEvent(
   attributes: CloudEventAttributes,
   payload: unknown,
   headers: ReadonlyMap<string, string>,
 ): Found {
-  const others = [...headers].filter(([name]) => !name.startsWith('ce_') && name !== 'content-type')
+  const others = attributesIn(headers, (name) => name.startsWith('ce_') || name === 'content-type')
   return {
     attributes: {
       eventId: attributes['id'],
@@ -159,9 +163,10 @@ function ofCloudEvent(
       aggregateType: attributes['aggregatetype'],
       schemaVersion: attributes['schemaversion'],
       sequence: attributes['sequence'],
+      orderingKey: attributes['orderingkey'],
     },
     payload,
-    headers: { ...Object.fromEntries(others), ...headersOfAttributes(attributes) },
+    headers: { ...others, ...headersOfAttributes(attributes) },
   }
 }
 

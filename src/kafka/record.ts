@@ -1,5 +1,5 @@
 import { type EnvelopeFields, toEnvelope } from '../event/envelope.ts'
-import { defaultOrderingKey, type OutboxEvent } from '../event/event.ts'
+import type { OutboxEvent } from '../event/event.ts'
 import {
   isRecord,
   oneOfProblem,
@@ -12,9 +12,11 @@ import type { KafkaMessage } from './client.ts'
 import {
   cloudEventAttributes,
   cloudEventHeaders,
+  hasDefaultKey,
   isExtension,
   STRUCTURED_CONTENT_TYPE,
 } from './cloud-event.ts'
+import { onTheWire } from './wire-headers.ts'
 
 /**
  * What a message's value is: the payload alone; the whole envelope, with its fields spelt as you like; or a CloudEvent,
@@ -38,26 +40,9 @@ export interface KafkaRecord extends KafkaMessage {
   readonly topic: string
 }
 
-/** Headers by which a consumer knows the event again, whatever the value is. */
-export const EVENT_HEADERS = [
-  'eventId',
-  'eventType',
-  'schemaVersion',
-  'sequence',
-  'stream',
-  'aggregateType',
-  'aggregateId',
-  'orderingKey',
-  'occurredAt',
-] as const
-
 /** The key that a message has unless its option says otherwise: the aggregate's id, or the key that order follows. */
 export function keyOf(event: OutboxEvent): string {
   return hasDefaultKey(event) ? event.aggregateId : event.orderingKey
-}
-
-function hasDefaultKey({ orderingKey, aggregateType, aggregateId }: OutboxEvent): boolean {
-  return orderingKey === defaultOrderingKey(aggregateType, aggregateId)
 }
 
 /** Writes an event as a message. */
@@ -70,8 +55,7 @@ export function toMessage(event: OutboxEvent, key: string, format: RecordFormat)
 
 function headersOf(event: OutboxEvent): Readonly<Record<string, string>> {
   // One by one: an object that is put together from several costs many times as much, and every event has one.
-  const headers: Record<string, string> = { ...event.headers }
-  // The event's own last: an attribute of the domain must not pass for one of them.
+  const headers: Record<string, string> = onTheWire(event.headers)
   headers['eventId'] = event.eventId
   headers['eventType'] = event.type
   headers['schemaVersion'] = String(event.schemaVersion)
@@ -94,7 +78,7 @@ function toCloudEvent(
   const others = Object.entries(event.headers).filter(
     ([name]) => name === 'traceparent' || !isExtension(name),
   )
-  const headers = Object.fromEntries(others)
+  const headers = onTheWire(Object.fromEntries(others))
   if (cloudEvents === 'binary') {
     const value = JSON.stringify(event.payload)
     return { key, value, headers: { ...headers, ...cloudEventHeaders(attributes) } }

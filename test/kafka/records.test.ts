@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { defineEvents } from '../../src/index.ts'
+import { defineEvents, type OutboxEvent } from '../../src/index.ts'
 import { readRecord } from '../../src/kafka/read-record.ts'
 import { formatProblems, keyOf, type RecordFormat, toMessage } from '../../src/kafka/record.ts'
 import { topicOf, topicProblems } from '../../src/kafka/topic.ts'
@@ -51,8 +51,7 @@ describe('a message and the event that is read from it', () => {
     { cloudEvents: 'structured', source: '/shop' },
   ]
 
-  test.each(formats)('are the same in the format %j', (format) => {
-    const given = event({ headers: { ...attributes, traceparent } })
+  function sentAndRead(given: OutboxEvent, format: RecordFormat): OutboxEvent {
     const { key, value, headers } = toMessage(given, keyOf(given), format)
     const envelope = format === 'envelope' ? {} : ((format as { envelope?: object }).envelope ?? null)
     const bytes = Object.fromEntries(Object.entries(headers).map(([name, text]) => [name, Buffer.from(text)]))
@@ -63,13 +62,54 @@ describe('a message and the event that is read from it', () => {
       offset: '42',
       timestamp: '1777629601000',
     }
-    expect(readRecord(message, place, { catalogue, envelope })).toEqual({ ...given, position: '42' })
+    return readRecord(message, place, { catalogue, envelope })
+  }
+
+  test.each(formats)('are the same in the format %j', (format) => {
+    const given = event({ headers: { ...attributes, traceparent } })
+    expect(sentAndRead(given, format)).toEqual({ ...given, position: '42' })
+    const keyed = { ...given, orderingKey: 'acc-1' }
+    expect(sentAndRead(keyed, format)).toEqual({ ...keyed, position: '42' })
   })
 
   test('an attribute of the domain cannot pass for what is the event’s own', () => {
     const { headers } = toMessage(event({ headers: { eventType: 'Forged', stream: 'x' } }), 'k', 'payload')
     expect(headers).toMatchObject({ eventType: 'OrderPlaced', stream: 'shop.order' })
   })
+
+  const awkward = {
+    sequence: '7',
+    orderingKey: 'x',
+    stream: 'another',
+    aggregateId: 'a-9',
+    id: 'i-1',
+    headers: '{}',
+    'content-type': 'application/cloudevents+json',
+    ce_specversion: '1.0',
+    ce_id: 'i-2',
+    'attribute.id': 'i-3',
+    'attribute.attribute.sequence': '8',
+    'attribute.note': 'n',
+  }
+
+  test.each(formats)(
+    'attributes with names of the message’s own come back as they were in the format %j',
+    (format) => {
+      for (const given of [event({ sequence: null }), event({ sequence: 3, orderingKey: 'acc-1' })]) {
+        const { sequence, orderingKey, headers, stream, aggregateId } = sentAndRead(
+          { ...given, headers: awkward },
+          format,
+        )
+        expect({ sequence, orderingKey, stream, aggregateId }).toEqual({
+          sequence: given.sequence,
+          orderingKey: given.orderingKey,
+          stream: given.stream,
+          aggregateId: given.aggregateId,
+        })
+        expect(headers).toMatchObject(awkward)
+      }
+    },
+  )
 
   test('what Debezium’s outbox router writes is an event too', () => {
     const message = {
