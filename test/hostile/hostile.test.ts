@@ -47,14 +47,14 @@ async function provesRefusal(row: Refusal): Promise<void> {
   expect((error as CommitpostError).message).toContain(row.says)
   expect((error as CommitpostError).code).toBe(row.code)
   expectToldInKorean(error as CommitpostError)
-  expect(await scene.snapshot()).toBe(before)
+  expect(await scene.snapshot()).toEqual(before)
 }
 
 async function provesSqlRefusal(row: SqlRefusal): Promise<void> {
   const before = await scene.snapshot()
   const error = await thrownBy(() => row.run(scene))
   expect(error).toMatchObject({ code: row.sqlState, message: expect.stringContaining(row.says) })
-  expect(await scene.snapshot()).toBe(before)
+  expect(await scene.snapshot()).toEqual(before)
 }
 
 async function provesCliRefusal(row: CliRefusal): Promise<void> {
@@ -71,7 +71,7 @@ async function provesCliRefusal(row: CliRefusal): Promise<void> {
   const korean = await runCli(args, { cwd: directory, env: { ...row.env, LANG: 'ko_KR.UTF-8' } })
   expect(korean.code).toBe(row.exit)
   expectKorean(saidByUs(korean.stderr))
-  expect(await scene.snapshot()).toBe(before)
+  expect(await scene.snapshot()).toEqual(before)
 }
 
 function prove(row: Row): Promise<void> {

@@ -1,6 +1,7 @@
+import type pg from 'pg'
 import type { OutboxEvent } from '../../../src/index.ts'
 import { deliver } from '../deliver.ts'
-import { type Behaviour, borne, type Group, wrong } from '../row.ts'
+import { type Behaviour, borne, type Group } from '../row.ts'
 
 const inserted = (
   does: string,
@@ -8,20 +9,15 @@ const inserted = (
   columns: string,
   values: string,
   expected: unknown,
-  look: (event: OutboxEvent) => unknown,
+  look: (event: OutboxEvent, pool: pg.Pool) => unknown,
   type = 'OrderPlaced',
 ): Behaviour =>
   borne(`a plain INSERT with ${does}`, means, expected, async () => {
     let seen: unknown
-    const middleware = [
-      (next: (event: OutboxEvent, ctx: never) => unknown) => (event: OutboxEvent, ctx: never) => {
-        seen = look(event)
-        return next(event, ctx)
-      },
-    ]
     await deliver({
-      handler: () => undefined,
-      options: { middleware: wrong(middleware) },
+      handler: async ({ event, pool }) => {
+        seen = await look(event, pool)
+      },
       insert: `insert into outbox_event (stream, event_type, aggregate_type, aggregate_id, ${columns})
                values ('shop.order', '${type}', 'order', '1', ${values})`,
     })
@@ -52,8 +48,11 @@ export const deliveries: Group = {
       'stored exactly, but rounded by JavaScript when it is delivered: write such numbers as text',
       'payload',
       `'{"id": 12345678901234567890}'`,
-      { id: 12345678901234567000 },
-      ({ payload }) => payload,
+      { delivered: { id: 12345678901234567000 }, stored: '12345678901234567890' },
+      async ({ payload }, pool) => {
+        const { rows } = await pool.query(`select payload ->> 'id' as id from outbox_event`)
+        return { delivered: payload, stored: rows[0].id }
+      },
     ),
     inserted(
       'sequence 0',

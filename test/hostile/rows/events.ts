@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { createOutbox } from '../../../src/index.ts'
 import { borne, type Group, type Refusal, refused, wrong } from '../row.ts'
 import { events as catalogue, type HostileOutbox, type Scene } from '../scene.ts'
@@ -266,9 +267,11 @@ export const batches: Group = {
       [good],
       { onDuplicate: 'x' },
     ),
-    borne('publishAll(tx, [])', 'nothing is written', [], (scene) =>
-      scene.inTransaction((tx) => scene.outbox.publishAll(tx, [])).then((ids) => [...ids]),
-    ),
+    borne('publishAll(tx, [])', 'nothing is written', { ids: [], isChanged: false }, async (scene) => {
+      const before = await scene.snapshot()
+      const ids = await scene.inTransaction((tx) => scene.outbox.publishAll(tx, []))
+      return { ids, isChanged: !isDeepStrictEqual(await scene.snapshot(), before) }
+    }),
     borne(
       'the same eventId published twice',
       'DUPLICATE_EVENT, and one row',

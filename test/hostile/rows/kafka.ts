@@ -123,7 +123,7 @@ export const kafkas: Group = {
       onceBy: 'id',
     }),
     consumerWith('on: {}', 'there must be at least one handler', { on: {} }),
-    consumerWith('store: pool', 'store must have the methods recordOnce, assertInTransaction', { store: {} }),
+    consumerWith('store: {}', 'store must have the methods recordOnce, assertInTransaction', { store: {} }),
     invalid("deadLetterTopic({ producer, topic: 'a b' })", 'topic must be a name that Kafka can have', () =>
       deadLetterTopic({ producer, topic: 'a b' }),
     ),

@@ -35,8 +35,9 @@ export const careOfLetters: Group = {
     borne(
       "deadLetters.list({ text: '%' })",
       'finds the character, not everything',
-      [],
-      async ({ outbox }) => [...(await outbox.deadLetters.list({ text: '%' }))],
+      ['The only attempt failed with: disk is 100% full'],
+      async ({ outbox }) =>
+        (await outbox.deadLetters.list({ text: '%' })).map(({ errorMessage }) => errorMessage),
     ),
     letters('group({ limit: 0 })', 'limit must be a whole number from 1 to 1000', (all) =>
       all.group({ limit: 0 }),

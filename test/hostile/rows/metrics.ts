@@ -45,12 +45,14 @@ export const metrics: Group = {
     ),
     borne(
       'a scrape of a database that refuses everything',
-      'the metrics have no gauges, and say so by collection_success 0',
-      0,
+      'the metrics tell nothing of the tables, and say so by collection_success 0',
+      [0, ['collection_success', 'collection_duration_seconds', 'workers_running']],
       async () => {
         const store = { readGauges: () => Promise.reject(new Error('connection refused')) }
-        const { samples } = parseExposition(await prometheusMetrics({ store }).render())
-        return samples.get('commitpost_collection_success')
+        const { samples, types } = parseExposition(await prometheusMetrics({ store }).render())
+        const series = [...samples.keys()].filter((name) => types.get(name.replace(/\{.*/, '')) === 'gauge')
+        const names = series.map((name) => name.replace('commitpost_', ''))
+        return [samples.get('commitpost_collection_success'), names]
       },
     ),
     cli(['metrics', '--prefix', 'a-b'], 2, 'USAGE', '--prefix must be 2 to 64 letters'),

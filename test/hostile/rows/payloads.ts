@@ -1,3 +1,4 @@
+import { deliver } from '../deliver.ts'
 import { borne, type Group, type Refusal, refused } from '../row.ts'
 import { revoked } from '../things.ts'
 
@@ -113,7 +114,7 @@ export const payloads: Group = {
       (scene) => scene.publishPayload('x'.repeat(2_000_000)),
     ),
     refused(
-      'payload: 30 shared lists that unfold to 2^40 texts',
+      'payload: 40 shared lists that unfold to 2^40 texts',
       'PAYLOAD_TOO_LARGE',
       'is over 4194304 bytes',
       (scene) => scene.publishPayload(explosive()),
@@ -124,14 +125,23 @@ export const payloads: Group = {
     borne(
       'payload: an own key "__proto__"',
       'stored and delivered as that key',
-      '{"__proto__":{"admin":true}}',
-      async (scene) => {
-        const id = await scene.publishPayload(JSON.parse('{"__proto__":{"admin":true}}'))
-        const { rows } = await scene.pool.query(
-          'select payload::text as text from outbox_event where event_id = $1',
-          [id],
-        )
-        return rows[0].text.replaceAll(' ', '')
+      { stored: '{"__proto__": {"admin": true}}', delivered: ['__proto__'], admin: undefined },
+      async () => {
+        let seen: unknown
+        await deliver({
+          payload: JSON.parse('{"__proto__":{"admin":true}}'),
+          handler: async ({ event, pool }) => {
+            const { rows } = await pool.query('select payload::text as text from outbox_event')
+            const payload = event.payload as object
+            // Whoever assigns it makes it the prototype: no own key, and `admin` is true of it.
+            seen = {
+              stored: rows[0].text,
+              delivered: Object.keys(payload),
+              admin: Object.getPrototypeOf(payload).admin,
+            }
+          },
+        })
+        return seen
       },
     ),
     borne('payload: null', 'stored as JSON null', 'null', async (scene) => {
