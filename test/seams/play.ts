@@ -2,6 +2,7 @@ import { systemClock } from '../../src/index.ts'
 import { deliveryFaults } from '../support/delivery-faults.ts'
 import { anomaliesOf } from '../support/journal.ts'
 import { PATIENCE_MS } from '../support/patience-ms.ts'
+import { closeJournal } from './close-journal.ts'
 import type { Scene } from './scene.ts'
 import type { Fault } from './seam-pool.ts'
 import { type Process, Stage } from './stage.ts'
@@ -35,7 +36,7 @@ export async function play(
   const excused = await live(scene, stage, victim, broken)
   const faults = await namesOfFaults(stage)
   await finish(scene, stage)
-  await stage.closeJournal()
+  await closeJournal(stage)
   const judged = stage.journal.judge()
   const verdict = {
     anomalies: anomaliesOf(judged),
@@ -116,14 +117,20 @@ async function finish(scene: Scene, stage: Stage): Promise<void> {
   await stage.drained()
   stage.mend()
   const { outbox } = rescuer
-  for (const { id } of await outbox.deadLetters.list()) {
+  // The oldest first: those of one key go in their order.
+  for (const { id } of (await outbox.deadLetters.list()).toReversed()) {
     await outbox.deadLetters.retry(id, { operator: 'a person' })
   }
   await stage.drained()
 }
 
 async function namesOfFaults(stage: Stage): Promise<readonly string[]> {
-  const owed = stage.owed.map(({ eventId }) => eventId)
+  // Where one was amended, its delivery is that of the event in its place.
+  const { rows } = await stage.db.pool.query<{ amended_from: string; event_id: string }>(
+    'select amended_from, event_id from outbox_amendment',
+  )
+  const inPlaceOf = new Map(rows.map(({ amended_from, event_id }) => [amended_from, event_id]))
+  const owed = stage.owed.map(({ eventId }) => inPlaceOf.get(eventId) ?? eventId)
   const faults = await deliveryFaults(stage.db.pool, owed)
   return Object.entries(faults).map(([name, eventIds]) => `${name}: ${eventIds.join(', ')}`)
 }

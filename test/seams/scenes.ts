@@ -1,6 +1,8 @@
 import { eventually } from '../support/program.ts'
 import { publishing, registering, retaining, widening } from './caller-scenes.ts'
 import { exporting } from './export-scene.ts'
+import { operatorScenes } from './operator-scenes.ts'
+import { planScenes } from './plan-scenes.ts'
 import type { Scene } from './scene.ts'
 import { events } from './scene-events.ts'
 import type { Process, Stage } from './stage.ts'
@@ -113,8 +115,10 @@ const dispatching = (order: 'none' | 'aggregate'): Scene =>
   )
 
 const settling = (order: 'none' | 'aggregate'): Scene =>
-  working(order, { name: 'settle', operations: ['settle', 'unpark'] }, (stage) =>
-    stage.publish(events('a', 'fails once'), events('a', 'nothing', 2, 1), events('b', 'nothing')),
+  working(
+    order,
+    { name: 'settle', operations: order === 'none' ? ['settle'] : ['settle', 'unpark'] },
+    (stage) => stage.publish(events('a', 'fails once'), events('a', 'nothing', 2, 1), events('b', 'nothing')),
   )
 
 const dying = (order: 'none' | 'aggregate'): Scene =>
@@ -219,6 +223,8 @@ export const scenes: readonly Scene[] = [
   redriving('none'),
   redriving('aggregate'),
   asking,
+  ...operatorScenes,
+  ...planScenes,
   retaining,
   exporting,
   registering('now'),

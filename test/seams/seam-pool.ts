@@ -194,7 +194,7 @@ function breakOff(client: pg.PoolClient): void {
 }
 
 const WRITES = /\b(insert into|update|delete from) (?:\S+\.)?(outbox_\w+|effect)\b/g
-const CALLS = /\b(outbox_(?:retry|resolve|forget|record_export))\(/
+const CALLS = /\b(outbox_(?:retry|resolve|amend|purge|(?:plan|begin|cancel)_redrive|forget|record_export))\(/
 const READS = /\bfrom (?:\S+\.)?(outbox_\w+)/
 
 function flatten(text: string): string {

@@ -45,6 +45,10 @@ export class Stage implements AsyncDisposable {
   /** Every event that is owed to the subscription. */
   readonly owed: SceneEvent[] = []
   readonly journal: Journal
+  /** Which event each amended one stands for. To the history both are the same: one of the two is to be handled, once. */
+  readonly standsFor = new Map<string, SceneEvent>()
+  /** Those that a person settled by hand: they stay dead. */
+  readonly resolved = new Set<string>()
   /** Resolves when the first handler runs; it goes on when the scene says so. */
   gate: { begun(): void; readonly open: Promise<void> } | null = null
   #mended = false
@@ -172,6 +176,12 @@ export class Stage implements AsyncDisposable {
     this.#mended = true
   }
 
+  /** A person is about to settle this one by hand: what waits behind it may go on from here. */
+  resolving({ eventId }: SceneEvent): void {
+    this.resolved.add(eventId)
+    this.journal.setAside(eventId)
+  }
+
   /** Waits until nothing can be done any more without a person. Pauses between attempts are cut short. */
   async drained(): Promise<void> {
     await eventually('everything is settled or waits for a person', async () => {
@@ -196,22 +206,6 @@ export class Stage implements AsyncDisposable {
     return rows.length > 0
   }
 
-  /** Writes down what only the tables know: the effects that committed with a handler, and what was never settled. */
-  async closeJournal(): Promise<void> {
-    const { rows: effects } = await this.db.pool.query<{ n: number; event_id: string; worker: string }>(
-      `select n, event_id, worker from effect where worker <> 'business'`,
-    )
-    const known = new Map(this.owed.map((event) => [event.eventId, event]))
-    for (const { n, event_id: eventId, worker } of effects) {
-      const event = known.get(eventId) ?? { eventId, key: 'unknown', seq: 0, does: 'nothing' }
-      this.journal.handled(identityOf(event), { worker, attempt: 1, sequence: null }, n)
-    }
-    const { rows: left } = await this.db.pool.query<{ event_id: string; status: string }>(
-      `select event_id, status from outbox_delivery where status <> 'DONE'`,
-    )
-    for (const { event_id, status } of left) this.journal.left(event_id, status)
-  }
-
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all(this.#ending.map((end) => end()))
     await giveSchemaBack(this.db)
@@ -231,7 +225,7 @@ export class Stage implements AsyncDisposable {
     const { seq, does } = payload
     await this.#waitAtGate()
     const sight = { worker: id, attempt: ctx.attempt, sequence: null }
-    const identity = identityOf({ eventId, key, seq, does })
+    const identity = identityOf(this.standsFor.get(eventId) ?? { eventId, key, seq, does })
     if (this.#fails(eventId, does)) {
       this.journal.seen(identity, sight).failed()
       throw does === 'fails once'
