@@ -27,7 +27,6 @@ export interface ChaosPublisherConfig extends SharedConfig {
 /** What both print, one JSON object per line: how far they are. */
 export interface ChaosLine {
   readonly count: number
+  /** Of a worker: whether all its subscriptions are. */
+  readonly isActive?: boolean
 }
-
-/** The subscriptions of every worker. */
-export const SUBSCRIPTIONS = ['ordered', 'unordered', 'solo', 'deployed'] as const

@@ -40,7 +40,7 @@ abstract class Member {
   #turn: Promise<unknown> = Promise.resolve()
   #incarnation = 0
   #earlier = 0
-  #count = 0
+  #told: ChaosLine = { count: 0 }
   /** Ends that nobody asked for. */
   readonly unexpected: string[] = []
   #isEnding = false
@@ -58,13 +58,18 @@ abstract class Member {
 
   /** What its processes have told so far. */
   get count(): number {
-    return this.#earlier + this.#count
+    return this.#earlier + this.#told.count
+  }
+
+  /** Whether the process that runs now has told that its subscriptions are active. */
+  get isActive(): boolean {
+    return this.#told.isActive === true
   }
 
   protected launch(program: string, config: (id: string) => object, env: NodeJS.ProcessEnv = {}): void {
     this.#incarnation += 1
-    this.#earlier += this.#count
-    this.#count = 0
+    this.#earlier += this.#told.count
+    this.#told = { count: 0 }
     this.#isEnding = false
     const { id } = this
     const { programs, journals, journal } = this.parts
@@ -78,7 +83,7 @@ abstract class Member {
     this.#process = child
     const lines = createInterface({ input: child.stdout as NonNullable<typeof child.stdout> })
     lines.on('line', (line) => {
-      if (this.#process === child) this.#count = (JSON.parse(line) as ChaosLine).count
+      if (this.#process === child) this.#told = JSON.parse(line) as ChaosLine
     })
     this.#ended = once(child, 'exit').then(([code, signal]) => {
       journal.write({ kind: 'died', worker: id })

@@ -1,6 +1,11 @@
-import type { FaultEntry } from './checker/entry.ts'
+import { groupBy } from './checker/group-by.ts'
 import { countAnomalies } from './checker/judge.ts'
+import type { Recovery } from './checker/recovery.ts'
+import type { Repetition } from './checker/repetition.ts'
 import type { ChaosReport } from './run.ts'
+
+/** So many of a kind are listed; `--json` names all. */
+const MOST_LISTED = 20
 
 /** The verdict as a table, and whatever is wrong in full. */
 export function reportText(report: ChaosReport): string {
@@ -14,9 +19,10 @@ export function reportText(report: ChaosReport): string {
     row('too slow', tooSlow.length),
     row('crashed by itself', crashes.length),
     '',
-    `explained duplicates ${explained.duplicates.length}, explained overlaps ${explained.overlaps.length}`,
-    '',
     ...recoveryLines(report),
+    '',
+    ...explainedLines('duplicates', explained.duplicates),
+    ...explainedLines('overlaps', explained.overlaps),
     '',
     ...crashes,
     ...report.evidence.flatMap(evidenceLines),
@@ -29,17 +35,38 @@ function row(name: string, count: number): string {
   return `  ${name.padEnd(20)} ${String(count).padStart(6)}  ${count === 0 ? 'ok' : 'FAILED'}`
 }
 
-/** The longest recovery of each kind of fault. */
+/** Of each kind of fault: how many there were, what they explain, and how long recovery took. */
 function recoveryLines({ verdict }: ChaosReport): readonly string[] {
-  const worst = new Map<FaultEntry['name'], { readonly ms: number; readonly count: number }>()
-  for (const { name, ms } of verdict.recoveries) {
-    const before = worst.get(name) ?? { ms: 0, count: 0 }
-    worst.set(name, { ms: Math.max(before.ms, ms), count: before.count + 1 })
-  }
-  const rows = [...worst].map(
-    ([name, { ms, count }]) => `  ${name.padEnd(20)} ${String(count).padStart(4)} x  longest ${ms} ms`,
-  )
-  return ['recovery after', ...rows]
+  const { recoveries, explained } = verdict
+  const rows = [...groupBy(recoveries, ({ name }) => name)].map(([name, faults]) => {
+    const ids = new Set<string | null>(faults.map(({ fault }) => fault))
+    const repeated = explained.duplicates.filter(({ fault }) => ids.has(fault)).length
+    const figures = [faults.length, repeated, longest(faults, 'aloneMs'), longest(faults, 'ms')]
+    return `  ${name.padEnd(20)} ${figures.map((figure) => String(figure).padStart(10)).join('')}`
+  })
+  return [
+    'recovery, in ms: alone is the longest without, overall the longest with other faults falling into it',
+    `  ${'fault'.padEnd(20)} ${['times', 'duplicates', 'alone', 'overall'].map((title) => title.padStart(10)).join('')}`,
+    ...rows,
+    `  the longest after the last fault: ${longest(recoveries, 'sinceMs')}`,
+  ]
+}
+
+function longest(faults: readonly Recovery[], figure: 'ms' | 'aloneMs' | 'sinceMs'): number {
+  return faults.reduce((most, fault) => Math.max(most, fault[figure]), 0)
+}
+
+function explainedLines(what: string, repetitions: readonly Repetition[]): readonly string[] {
+  const rest = repetitions.length - MOST_LISTED
+  return [
+    `explained ${what}: ${repetitions.length}`,
+    ...repetitions
+      .slice(0, MOST_LISTED)
+      .map(
+        ({ eventId, subscription, text, fault }) => `  ${fault}: ${subscription}, event ${eventId}: ${text}`,
+      ),
+    ...(rest > 0 ? [`  and ${rest} more, see --json`] : []),
+  ]
 }
 
 function evidenceLines({

@@ -18,7 +18,7 @@ import { isLate } from './late.ts'
 import { strike, type Victims } from './nemesis.ts'
 import { drawPlan, FAULT_NAMES, type FaultName, planText, type Step } from './plan.ts'
 import { type ChaosServer, startChaosServer } from './server.ts'
-import { Watch } from './watch.ts'
+import { prepareWatch, Watch } from './watch.ts'
 import { comesToRest, within } from './within.ts'
 
 /** What a run is made of. */
@@ -105,6 +105,7 @@ function diskMegabytes(durationMs: number): number {
 async function migrate(server: ChaosServer): Promise<void> {
   const pool = sturdyPool({ connectionString: server.url })
   await migrateUp(pool, { schema: SCHEMA })
+  await prepareWatch(pool)
   await pool.end()
 }
 
@@ -166,8 +167,8 @@ class Run {
   async begin(): Promise<void> {
     for (const worker of this.#victims.workers) worker.start()
     this.#ticking = this.#tick()
-    await this.#until('all subscriptions are active', () => this.#watch.isComplete)
-    const { publishers } = this.#victims
+    const { workers, publishers } = this.#victims
+    await this.#until('all subscriptions are active', () => workers.every(({ isActive }) => isActive))
     for (const publisher of publishers) publisher.start()
     // A process takes its time to start: what is broken before that is broken in vain.
     await this.#until('all publishers publish', () => publishers.every(({ count }) => count > 0))

@@ -33,6 +33,7 @@ const pool = sturdyPool({
 const stopped = new AbortController()
 let count = 0
 let isStopping = false
+let isActive = false
 
 process.stdin.on('end', () => process.exit(70)).resume() // whoever started this is gone
 
@@ -78,6 +79,25 @@ function observe(event: WorkerEvent): void {
   journal.write({ kind: 'setAside', subscription, eventId: dead.eventId })
 }
 
+/**
+ * What it was told by the library, and not what stands in its tables, is what its subscriptions owe from now on: a type
+ * that a deploy failed to add is missed.
+ */
+async function noteActive(): Promise<void> {
+  await chaosWorker.active()
+  for (const { name, options } of all) {
+    const types = Object.keys(options.on ?? {})
+    journal.write({
+      kind: 'subscribed',
+      subscription: name,
+      order: options.order === undefined && options.oneAtATime === undefined ? 'none' : 'key',
+      oneAtATime: options.oneAtATime === true,
+      types: types.includes('*') ? null : types,
+    })
+  }
+  isActive = true
+}
+
 const TICK_MS = 100
 
 /** What the machine itself does to a process costs leases as well. Without this, it would be blamed on nobody. */
@@ -96,7 +116,7 @@ async function watchForStalls(): Promise<void> {
         workers: [worker],
       })
     }
-    process.stdout.write(`${JSON.stringify({ count })}\n`)
+    process.stdout.write(`${JSON.stringify({ count, isActive })}\n`)
   }
 }
 
@@ -130,7 +150,12 @@ const stop = (): Promise<void> => {
   isStopping = true
   return chaosWorker.stop()
 }
-await runUntilSignal({ start: startedAtLast, stop })
+/** Whoever stops it before that hears nothing of it. */
+const start = async (): Promise<void> => {
+  await startedAtLast()
+  noteActive().catch(() => undefined)
+}
+await runUntilSignal({ start, stop })
 stopped.abort()
 await watching
 process.stdin.unref()

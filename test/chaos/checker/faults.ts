@@ -3,7 +3,8 @@ import type { History, Run } from './history.ts'
 
 /**
  * The fault that can have cost a run its lease, or the writing down of its result: it touched the run's worker between
- * the run's beginning and one lease after its end, by when a result is written or given up.
+ * one lease before the run's beginning, since a lease that was not extended then lapses later, and one lease after its
+ * end, by when a result is written or given up.
  */
 export function explanationOf(
   { faults }: History,

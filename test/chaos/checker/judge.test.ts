@@ -202,6 +202,12 @@ describe('duplicates', () => {
     })
   })
 
+  test('and so does one up to a lease before it: a lease that was not extended lapses later', () => {
+    const later = [...published(10, [a]), ...run(2_000, a), ...run(2_500, a, { worker: 'x' })]
+    expect(anomaliesOf(subscribed(), later, fault(1_000, 1_000, ['w']))).toEqual({})
+    expect(anomaliesOf(subscribed(), later, fault(990, 999, ['w']))).toEqual({ duplicate: 1 })
+  })
+
   test.each([
     { title: 'of another worker', one: fault(26, 26, ['y']) },
     { title: 'that must harm nobody', one: fault(26, 26, []) },
@@ -255,7 +261,10 @@ describe('recovery', () => {
 
   test('counts from the fault to the good end of what was committed before', () => {
     const lines = [...published(10, [a]), fault(100, 100, ['w']), ...run(595, a)]
-    expect(recoveredAfter(...lines)).toMatchObject({ ok: true, recoveries: [{ name: 'kill', ms: 500 }] })
+    expect(recoveredAfter(...lines)).toMatchObject({
+      ok: true,
+      recoveries: [{ name: 'kill', ms: 500, aloneMs: 500, sinceMs: 500 }],
+    })
   })
 
   test('from the end of an outage, and from the beginning of what hits one worker only', () => {
@@ -269,8 +278,32 @@ describe('recovery', () => {
     })
   })
 
-  test('from the commit of what was published later', () => {
-    const lines = [...published(3_000, [a]), fault(100, 100, ['w']), ...run(3_097, a)]
-    expect(recoveredAfter(...lines).recoveries).toMatchObject([{ ms: 100 }])
+  test('from the commit of what was published while the fault can still be felt', () => {
+    const lines = [...published(1_000, [a]), fault(100, 100, ['w']), ...run(1_097, a)]
+    expect(recoveredAfter(...lines).recoveries).toMatchObject([{ ms: 100, aloneMs: 100, sinceMs: 100 }])
+  })
+
+  test('a wait belongs to the fault that it began with, whatever else is broken meanwhile', () => {
+    const lines = [...published(10, [a]), fault(100, 100, ['w']), fault(900, 900, ['x']), ...run(1_595, a)]
+    expect(recoveredAfter(...lines)).toMatchObject({
+      ok: true,
+      recoveries: [
+        { fault: 'kill@100', ms: 1_500, aloneMs: 0, sinceMs: 0 },
+        { fault: 'kill@900', ms: 0, aloneMs: 0, sinceMs: 700 },
+      ],
+    })
+  })
+
+  test('what harms no worker excuses no wait', () => {
+    const cuts = [2, 4, 6, 8].map((second) => fault(second * 1_000, second * 1_000, [], 'cutPublisher'))
+    const lines = [...published(10, [a]), fault(100, 100, ['w']), ...cuts, ...run(9_095, a)]
+    expect(recoveredAfter(...lines)).toMatchObject({
+      ok: false,
+      tooSlow: [{ fault: 'kill@100', ms: 9_000, aloneMs: 9_000, sinceMs: 9_000 }],
+    })
+    expect(recoveredAfter(...published(10, [a]), ...cuts, ...run(9_095, a))).toMatchObject({
+      ok: false,
+      tooSlow: [{ name: 'cutPublisher', ms: 7_100 }],
+    })
   })
 })

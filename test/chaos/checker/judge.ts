@@ -78,8 +78,11 @@ export function judge(entries: readonly Entry[], { leaseMs, recoveryBarMs = null
     overlap: overlapping.filter(({ fault }) => fault === null),
     duplicate: repeated.filter(({ fault }) => fault === null),
   }
-  const measured = recoveries(history)
-  const tooSlow = recoveryBarMs === null ? [] : measured.filter(({ ms }) => ms > recoveryBarMs)
+  const measured = recoveries(history, leaseMs)
+  const tooSlow =
+    recoveryBarMs === null
+      ? []
+      : measured.filter(({ aloneMs, sinceMs }) => Math.max(aloneMs, sinceMs) > recoveryBarMs)
   return {
     ok: tooSlow.length === 0 && Object.values(anomalies).every((findings) => findings.length === 0),
     anomalies,
