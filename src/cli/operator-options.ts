@@ -1,14 +1,15 @@
-import { LONGEST_NOTE, POLICY_PREFIX } from '../runtime/operator-act.ts'
+import { LONGEST_NOTE, LONGEST_OPERATOR, POLICY_PREFIX } from '../runtime/operator-act.ts'
 import { atMost, type OptionSpec, required, requiredText, rowNumber, text } from './option-spec.ts'
 
-/** A name that is not one of a policy: whoever acts at a terminal is a person. */
+/** A name that is not one of a policy, nor too long to record: whoever acts at a terminal is a person. */
 export function ofPerson<Value extends string | undefined>(spec: OptionSpec<Value>): OptionSpec<Value> {
+  const short = atMost(LONGEST_OPERATOR, spec)
   return {
     ...spec,
     read: (given, name, messages) =>
       given?.trim().startsWith(POLICY_PREFIX)
         ? { ok: false, problem: messages.usage.mustBePerson(name, POLICY_PREFIX) }
-        : spec.read(given, name, messages),
+        : short.read(given?.trim(), name, messages),
   }
 }
 

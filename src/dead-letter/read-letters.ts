@@ -13,6 +13,7 @@ import type {
   DeadLetterQuery,
   DeadLetterStore,
 } from '../store/dead-letter-store.ts'
+import { errorPattern } from './error-pattern.ts'
 import { exportDeadLetters } from './export.ts'
 import { type LetterMask, maskedLetter, shownAsIs } from './masked-letter.ts'
 import { blockedProblems, filterProblems, idProblems } from './query-problems.ts'
@@ -145,8 +146,8 @@ async function maskedGroup(
   const sample = isOpen ? null : await store.findDeadLetter(group.sampleId)
   if (sample === null) return isOpen ? group : { ...group, pattern: '' }
   const { errorMessage } = maskedLetter(sample, masking, 'dashboard')
-  // In the pattern a value would not be found again: its numbers are taken out.
-  return errorMessage === sample.errorMessage ? group : { ...group, pattern: errorMessage }
+  // Masked first: in the pattern a value would not be found again, as its numbers are taken out.
+  return errorMessage === sample.errorMessage ? group : { ...group, pattern: errorPattern(errorMessage) }
 }
 
 async function maskedKey(store: DeadLetterStore, masking: Masking, key: BlockedKey): Promise<BlockedKey> {

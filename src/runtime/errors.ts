@@ -196,13 +196,17 @@ function transactionAdvice(call: string | undefined, cannotQuery: boolean): stri
 export class DuplicateEventError extends CommitpostError {
   readonly eventIds: readonly string[]
 
-  constructor(eventIds: readonly string[], options?: ErrorOptions) {
+  constructor(eventIds: readonly string[], details: ErrorOptions & { readonly archived?: boolean } = {}) {
+    const { archived = false, ...options } = details
     const which = eventIds.length === 1 ? 'event' : 'at least one of the events'
     super(
       'DUPLICATE_EVENT',
-      `Already published: ${which} ${eventIds.join(', ')}. Nothing was written, and the transaction has failed: roll ` +
-        'it back. If this is a retry of the same publish, it had succeeded; otherwise give each event an id of its ' +
-        "own, or publish with onDuplicate: 'ignore'.",
+      `Already published${archived ? ', and archived since' : ''}: ${which} ${eventIds.join(', ')}. Nothing was ` +
+        'written, and the transaction has failed: roll it back. If this is a retry of the same publish, it had ' +
+        'succeeded; otherwise give each event an id of its own' +
+        (archived
+          ? ': one that was archived is never taken again.'
+          : ", or publish with onDuplicate: 'ignore'."),
       options,
     )
     this.eventIds = eventIds
@@ -270,6 +274,7 @@ export class NotFoundError extends CommitpostError {
     | 'matching dead letter'
     | 'plan'
     | 'retention policy'
+    | 'retention run'
     | 'stream'
     | 'subscription'
   /** Empty where nothing was named: nothing matches. */

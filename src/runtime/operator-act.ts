@@ -3,6 +3,7 @@ import { LONGEST_ERROR_TEXT } from './text.ts'
 
 /** Who acts, and why. Both are kept with the act. */
 export interface OperatorAct {
+  /** At most 200 characters. */
   readonly operator: string
   /** At most 2,000 characters. */
   readonly note?: string
@@ -10,6 +11,8 @@ export interface OperatorAct {
 
 /** The longest remark that is kept with an act: a remark, not a document. */
 export const LONGEST_NOTE: number = LONGEST_ERROR_TEXT
+/** The longest name of whoever acts: one that is cut might be somebody else's. */
+export const LONGEST_OPERATOR = 200
 /** What stands before the name of a policy that acts: no person may be called so. */
 export const POLICY_PREFIX = 'policy:'
 
@@ -19,10 +22,21 @@ export function actProblems(act: unknown, more: readonly string[] = []): readonl
   const { operator, note } = act
   const isNamed = typeof operator === 'string' && operator.trim() !== ''
   return [
-    isNamed ? null : 'operator must name who does this: it is recorded with the act',
+    isNamed ? operatorProblem(operator) : 'operator must name who does this: it is recorded with the act',
     noteProblem(note),
     ...unknownOptionProblems(act, ['operator', 'note', ...more]),
   ]
+}
+
+/** What is wrong with a name that is given; blanks around it do not count. */
+export function operatorProblem(operator: string): string | null {
+  const name = operator.trim()
+  if (name.startsWith(POLICY_PREFIX)) {
+    return `operator must be the name of a person: "${POLICY_PREFIX}" stands before those of policies`
+  }
+  return name.length <= LONGEST_OPERATOR
+    ? null
+    : `operator must be at most ${LONGEST_OPERATOR} characters long, but is ${name.length}`
 }
 
 function noteProblem(note: unknown): string | null {

@@ -61,7 +61,7 @@ export interface DeadLetter {
   readonly fingerprint: string
   /** Every failed attempt, oldest first; of more than 50 the newest. */
   readonly attemptHistory: readonly AttemptRecord[]
-  /** Attempts made after the first: attempts - 1. */
+  /** Attempts made after the first: attempts - 1, and 0 where there was none. */
   readonly retryCount: number
   readonly failedAt: Date
   readonly resolved: boolean

@@ -77,10 +77,15 @@ function codesProblem(codes: unknown): string | null {
   if (stranger !== undefined || codes.includes(undefined)) {
     return `redrive.codes must be error codes such as 'ECONNREFUSED' or 'HTTP_5*', but one is ${shown(stranger)}`
   }
-  const decided = DECIDED.filter((code) => codes.includes(code))
+  const decided = DECIDED.filter((code) => codes.some((named) => stands(String(named), code)))
   return decided.length === 0
     ? null
     : `redrive.codes: ${decided.join(', ')} is what a person decided, which no policy undoes`
+}
+
+/** Whether what a policy names stands for the code, by itself or as one of a class. */
+function stands(named: string, code: string): boolean {
+  return named.endsWith('*') ? code.startsWith(named.slice(0, -1)) : named === code
 }
 
 function isCode(code: unknown): boolean {

@@ -72,7 +72,14 @@ describe('retention of umbra', () => {
     expect(refused).toMatchObject({ code: 'DUPLICATE_EVENT' })
     expect(refused.message).toContain(old)
     const ignoring = at.system.publish('MemberJoined', { ...again, onDuplicate: 'ignore' })
-    expect(await rejection(ignoring)).toMatchObject({ code: 'DUPLICATE_EVENT' })
+    const ignored = await rejection(ignoring)
+    expect(ignored).toMatchObject({ code: 'DUPLICATE_EVENT' })
+    for (const { message } of [refused, ignored]) {
+      expect(message).toContain(
+        'give each event an id of its own: one that was archived is never taken again',
+      )
+      expect(message).not.toContain('onDuplicate')
+    }
     expect(await at.system.count('outbox_event')).toBe(0)
   })
 

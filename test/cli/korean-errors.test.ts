@@ -97,6 +97,7 @@ test('every other error that commands meet has one too', () => {
       (what) => new NotFoundError(what, '9'),
     ),
     new NotFoundError('retention policy', 'shop', { message: 'There is none of it.', known: ['a', 'b'] }),
+    new NotFoundError('retention run', 'nope', { message: 'There is none of it.', known: ['a', 'b'] }),
     new SchemaMissingError('shop'),
     new SchemaVersionError(3, 4),
     new SchemaVersionError(5, 4),

@@ -36,6 +36,19 @@ async function rows(sql: string): Promise<unknown[]> {
   return (await database.pool.query(sql)).rows
 }
 
+const WORKED = ', "at": "2026-01-01T00:00:00Z", "worker": "w", "durationMs": 1, "code": "X", "message": "no"}'
+
+/** Another dead letter like the first. */
+async function copyLetter(): Promise<void> {
+  await database.pool.query(`
+    insert into ${database.schema}.outbox_dead_letter (subscription, position, event_id, stream, event_type,
+           schema_version, aggregate_type, aggregate_id, payload, headers, occurred_at, error_code, error_message,
+           retry_count)
+    select subscription, position + 1, gen_random_uuid(), stream, event_type, schema_version, aggregate_type,
+           aggregate_id, payload, headers, occurred_at, error_code, error_message, 0
+      from ${database.schema}.outbox_dead_letter`)
+}
+
 const compiled = (path: string): string => JSON.stringify(pathToFileURL(join(compiledDirectory, path)).href)
 
 /** A config whose catalogue wants a text in the payload, and hides it. */
@@ -67,9 +80,55 @@ describe('dlq list', () => {
     expect(await count('--until', '2026-01-01')).toBe(0)
     expect(await count('--reason', 'CRASHED')).toBe(0)
   })
+
+  test('L11 records as revealed what it shows, and pages on', async () => {
+    await copyLetter()
+    const page = ['dlq', 'list', '--reveal', '--operator', 'kim', '--limit', '1'] as const
+    const first = await json<{ deadLetters: { id: string }[]; nextBefore: string | null }>(...page)
+    expect(first.deadLetters).toHaveLength(1)
+    expect(first.nextBefore).toBe(first.deadLetters[0]?.id)
+    const second = await json(...page, '--before', first.nextBefore ?? '')
+    expect(second).toMatchObject({ deadLetters: [{ id }], total: 2, nextBefore: null })
+    const logged = `select target, affected::int from ${database.schema}.outbox_operator_log order by entry`
+    expect(await rows(logged)).toEqual([
+      { target: { list: { limit: 1, resolved: false } }, affected: 1 },
+      { target: { list: { limit: 1, resolved: false, before: first.nextBefore } }, affected: 1 },
+    ])
+  })
+
+  test.each([
+    ['NON_RETRYABLE', 'it failed', '[{"attempt": 1}]', 1],
+    ['MOVED_ASIDE', 'Not delivered: its ordering key was blocked', '[]', 0],
+    ['MOVED_ASIDE', 'Not delivered: its ordering key was blocked', '[{"attempt": 1}]', 1],
+    ['MOVED_ASIDE', 'Not delivered: it was retried by a person before', '[{"attempt": 5}]', 0],
+    ['NO_SUBSCRIPTION', 'No subscription takes events', '[]', 0],
+    ['SUBSCRIPTION_RETIRED', 'Not delivered: its subscription was retired.', '[]', 0],
+    ['SUBSCRIPTION_RETIRED', 'Its subscription was retired while worker w had it in hand', '[]', 1],
+  ])(
+    'of %s (%s) with the history %s it shows the attempts: %d',
+    async (reason, message, history, attempts) => {
+      await database.pool.query(
+        `update ${database.schema}.outbox_dead_letter set reason = $1, error_code = 'X', error_message = $2,
+         attempt_history = $3`,
+        [reason, message, history.replace('}', WORKED)],
+      )
+      expect((await cli('dlq', 'list')).stdout).toMatch(new RegExp(` order:7 +${attempts}  X: `))
+      expect((await cli('dlq', 'show', id)).stdout).toMatch(new RegExp(`^Attempts +${attempts}$`, 'm'))
+    },
+  )
 })
 
 describe('dlq group', () => {
+  test('D8 U10 a masked group is still told by what its errors have in common', async () => {
+    await writeConfig()
+    await database.pool.query(
+      `update ${database.schema}.outbox_dead_letter set error_message = 'order 17 said ' || (payload ->> 'text') || ' at 3 s'`,
+    )
+    expect(await json('dlq', 'group', '--config', 'config.mjs')).toMatchObject({
+      groups: [{ pattern: 'order <n> said *** at <n> s' }],
+    })
+  })
+
   test('D3 D8 counts by what the errors have in common', async () => {
     expect(await json('dlq', 'group')).toMatchObject({
       groups: [{ errorCode: 'CARD_REFUSED', count: 1, sampleId: id, subscriptions: ['mailer'] }],

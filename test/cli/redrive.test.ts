@@ -34,6 +34,23 @@ const log = async (): Promise<unknown[]> => {
   return rows.map(({ line }) => line)
 }
 
+test('redrive plan refuses ids that no dead letter has, names them, and plans nothing', async () => {
+  const ids = `${letterId},999999,888888`
+  const english = await cli('redrive', 'plan', '--ids', ids)
+  expect(english).toMatchObject({ code: 1, stdout: '' })
+  expect(english.stderr).toContain('There is no dead letter 888888, 999999. Nothing was planned.')
+  const korean = await cli('redrive', 'plan', '--ids', ids, '--lang', 'ko')
+  expect(korean.stderr).toContain('데드 레터 "888888, 999999"을(를) 찾을 수 없습니다.')
+  await expect(outbox.redrive.plan({ ids: [letterId, '999999'] })).rejects.toMatchObject({
+    code: 'NOT_FOUND',
+    what: 'dead letter',
+    id: '999999',
+  })
+  const { rows } = await database.pool.query(`select id from ${database.schema}.outbox_redrive_plan`)
+  expect(rows).toEqual([])
+  expect(await outbox.redrive.plan({ ids: [letterId] })).toMatchObject({ letters: 1 })
+})
+
 test('redrive plan, apply and status deliver dead letters again', async () => {
   const planned = await cli(
     'redrive',

@@ -88,6 +88,21 @@ test('retain run counts what would go, lets it go for somebody, and retain statu
   expect((await cli('retain', 'status', '--lang', 'ko')).stdout).toMatch(/now +shop\.order +완료 +2 +0/)
 })
 
+test('retain status of a policy that never ran says so, and names those that did', async () => {
+  const before = await cli('retain', 'status', '--policy', 'nope')
+  expect(before).toMatchObject({ code: 0, stderr: 'No retention policy has been carried out yet.\n' })
+  await cli('retain', 'run', '--operator', 'kim')
+  const strange = await cli('retain', 'status', '--policy', 'nope')
+  expect(strange).toMatchObject({ code: 1, stdout: '' })
+  expect(strange.stderr).toContain('There is no run of a retention policy "nope". There are runs of: now.')
+  const korean = await cli('retain', 'status', '--policy', 'nope', '--lang', 'ko')
+  expect(korean.code).toBe(1)
+  expect(korean.stderr).toContain('보존 정책 "nope"의 실행 기록이 없습니다. 실행 기록이 있는 정책: now.')
+  const json = await cli('retain', 'status', '--policy', 'nope', '--json')
+  expect(json).toMatchObject({ code: 1, stdout: '' })
+  expect(json.stderr).toContain('"code":"NOT_FOUND"')
+})
+
 test('retain run that finds nothing says so, and that nobody was recorded', async () => {
   const first = await cli('retain', 'run', '--operator', 'kim')
   expect(first).toMatchObject({ code: 0, stderr: 'Recorded for kim.\n' })

@@ -148,6 +148,14 @@ test('version tells the version of the package, also as --version', async () => 
 const LONG = 'x'.repeat(100_000)
 test.each([
   ['--note must be at most 2000 characters long, but is 100000.', ['--operator', 'kim', '--note', LONG]],
+  [
+    '--operator must be at most 200 characters long, but is 201.',
+    ['--operator', 'k'.repeat(201), '--note', 'x'],
+  ],
+  [
+    '--operator 값은 200자를 넘을 수 없습니다.',
+    ['--operator', 'k'.repeat(201), '--note', 'x', '--lang', 'ko'],
+  ],
   ['--operator must be the name of a person: "policy:" stands', ['--operator', 'policy:week', '--note', 'x']],
   ['--note 값은 2000자를 넘을 수 없습니다.', ['--operator', 'kim', '--note', LONG, '--lang', 'ko']],
   ['--operator 값은 사람의 이름이어야', ['--operator', 'policy:week', '--note', 'x', '--lang', 'ko']],

@@ -1,5 +1,6 @@
 import type { DeadLetter } from '../../store/dead-letter-store.ts'
 import { type Command, defineCommand, type Invocation } from '../command.ts'
+import { attemptsOf } from '../letter-attempts.ts'
 import { type FilterOptions, filterOf, filterOptions } from '../letter-filter.ts'
 import { catalogueOption, loadCatalogue } from '../load-catalogue.ts'
 import type { OptionSpec, ValuesOf } from '../option-spec.ts'
@@ -38,12 +39,14 @@ export const dlqListCommand: Command = defineCommand({
     return withReadyDatabase(invocation, async (database) => {
       const deadLetters = database.deadLettersBy(known)
       const { before, limit = DEFAULT_LIMIT } = values
-      // One more than asked for tells whether there is a next page.
-      const query = { ...filter, limit: limit + 1 }
+      const query = { ...filter, limit }
       const found = await deadLetters.list(before === undefined ? query : { ...query, before }, view)
-      const letters = found.slice(0, limit).map(redactedLetter)
+      const letters = found.map(redactedLetter)
       const total = await deadLetters.count(filter)
-      const nextBefore = found.length > limit ? (letters.at(-1)?.id ?? null) : null
+      const last = letters.length < limit ? undefined : letters.at(-1)?.id
+      // Asked for apart and masked: what is revealed is recorded, and must be what is shown.
+      const rest = last === undefined ? [] : await deadLetters.list({ ...filter, before: last, limit: 1 })
+      const nextBefore = rest.length === 0 ? null : (last ?? null)
       if (globals.json) terminal.printJson({ deadLetters: letters.map(summaryOf), total, nextBefore })
       else printList(letters, total, nextBefore, invocation)
       return 0
@@ -104,7 +107,7 @@ function rowOf(
     letter.subscription,
     letter.eventType,
     `${letter.aggregateType}:${letter.aggregateId}`,
-    formats.count(letter.retryCount + 1),
+    formats.count(attemptsOf(letter)),
     ...(withState ? [state] : []),
     `${letter.errorCode}: ${letter.errorMessage}`,
   ].map(safeLine)

@@ -1,6 +1,7 @@
 import { displayWidth, pad } from '../../runtime/width.ts'
 import type { DeadLetter } from '../../store/dead-letter-store.ts'
 import { type Command, defineCommand, type Invocation } from '../command.ts'
+import { attemptsOf } from '../letter-attempts.ts'
 import { catalogueOption, loadCatalogue } from '../load-catalogue.ts'
 import { deadLetterOperand } from '../operator-options.ts'
 import { redactedLetter } from '../redacted-letter.ts'
@@ -63,7 +64,7 @@ function factsOf(
     ...(letter.orderingKey === null ? [] : [[fields.orderingKey, letter.orderingKey] as const]),
     [fields.occurredAt, formats.time(letter.occurredAt)],
     [fields.failedAt, formats.time(letter.failedAt)],
-    [fields.attempts, formats.count(letter.retryCount + 1)],
+    [fields.attempts, formats.count(attemptsOf(letter))],
     [care.fields.reason, `${letter.reason}: ${care.reasons[letter.reason]}`],
     [fields.error, `${letter.errorCode}: ${letter.errorMessage}`],
     [care.fields.fingerprint, letter.fingerprint],

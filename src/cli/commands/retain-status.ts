@@ -1,3 +1,4 @@
+import { NotFoundError } from '../../runtime/errors.ts'
 import type { RetentionRun } from '../../store/retention-store.ts'
 import { type Command, defineCommand, type Invocation } from '../command.ts'
 import { text } from '../option-spec.ts'
@@ -20,11 +21,21 @@ export const retainStatusCommand: Command = defineCommand({
     withReadyDatabase(invocation, async ({ retention }) => {
       const { values, globals, terminal } = invocation
       const runs = await retention.status(values.policy)
+      if (runs.length === 0 && values.policy !== undefined)
+        refuseStranger(values.policy, await retention.status())
       if (globals.json) terminal.printJson({ runs })
       else printRuns(runs, invocation)
       return 0
     }),
 })
+
+/** Where others were carried out, silence about this one would read as if none had been. */
+function refuseStranger(policy: string, others: readonly RetentionRun[]): void {
+  if (others.length === 0) return
+  const known = [...new Set(others.map((run) => run.policy))].toSorted()
+  const message = `There is no run of a retention policy "${policy}". There are runs of: ${known.join(', ')}.`
+  throw new NotFoundError('retention run', policy, { message, known })
+}
 
 function printRuns(
   runs: readonly RetentionRun[],

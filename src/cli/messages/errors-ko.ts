@@ -80,7 +80,7 @@ const REMARKS: Partial<Record<CommitpostErrorCode, string>> = {
   INVALID_STATE: '지금 상태에서는 할 수 없는 작업입니다. 아무것도 바뀌지 않았습니다.',
 }
 
-type NamedKind = Exclude<NotFoundError['what'], 'matching dead letter' | 'retention policy'>
+type NamedKind = Exclude<NotFoundError['what'], 'matching dead letter' | 'retention policy' | 'retention run'>
 
 const KINDS: Readonly<Record<NamedKind, string>> = {
   'dead letter': '데드 레터',
@@ -126,6 +126,8 @@ function notFound({ what, id, known }: NotFoundError): string {
     return '조건에 맞으면서 다시 전달할 수 있는 데드 레터가 없습니다. 필터가 너무 좁거나, 구독이 종료되었을 수 있습니다.'
   if (what === 'retention policy')
     return `스트림 "${id}"의 보존 정책이 없습니다. 있는 정책: ${known.join(', ')}.`
+  if (what === 'retention run')
+    return `보존 정책 "${id}"의 실행 기록이 없습니다. 실행 기록이 있는 정책: ${known.join(', ')}.`
   return `${KINDS[what]} "${id}"을(를) 찾을 수 없습니다. 잘못 입력했거나, 이 데이터베이스와 스키마에 없습니다.`
 }
 

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createDeadLetters, type DeadLetters } from '../../../src/dead-letter/dead-letters.ts'
+import { errorPattern } from '../../../src/dead-letter/error-pattern.ts'
 import { postgresStore } from '../../../src/store/postgres/postgres-store.ts'
 import { createOutboxDatabase, type OutboxDatabase, one } from './fixtures.ts'
 import { insertLetter } from './letter-fixtures.ts'
@@ -30,14 +31,18 @@ describe('a pattern leaves out what differs from event to event', () => {
     ['All 5 attempts failed, the last with: timeout after 30 s', 'timeout after <n> s'],
     ['The only attempt failed with: timeout after 9 s', 'timeout after <n> s'],
     ['결제 서버 오류 502\n  at  line 7', '결제 서버 오류 <n> at line <n>'],
+    ["  'kim' paid 12,500.00 at 09:30\u{1f600} 9f86d081884c7d65 ", '<value> paid <n> at <n>\u{1f600} <hex>'],
     ['facade and decade stay words', 'facade and decade stay words'],
     ['', ''],
   ])('%j', async (message, pattern) => {
     expect(await patternOf(message)).toBe(pattern)
+    expect(errorPattern(message)).toBe(pattern)
   })
 
   test('and is never longer than 500 characters', async () => {
     expect(await patternOf('x y '.repeat(500))).toHaveLength(500)
+    const long = '\u{1f600} y '.repeat(500)
+    expect(errorPattern(long)).toBe(await patternOf(long))
   })
 })
 

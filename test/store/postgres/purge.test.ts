@@ -91,6 +91,11 @@ describe('purging', () => {
       { operator: 'kim', note: 'x'.repeat(2 ** 20) },
       'note must be at most 2000 characters long, but is 1048576',
     ],
+    [
+      { olderThan: '1d' },
+      { operator: 'k'.repeat(201) },
+      'operator must be at most 200 characters long, but is 201',
+    ],
   ])('refuses %j by %j', async (options, act, says) => {
     await insertLetter(db.pool, { resolvedDaysAgo: 40_000 })
     await expect(letters.purge(options as never, act as never)).rejects.toMatchObject({

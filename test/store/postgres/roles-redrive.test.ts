@@ -108,6 +108,28 @@ test('what is in hand or locked keeps a key from being free, and is waited for b
   ).toBe(0)
 })
 
+test('no policy undoes what a person decided, whatever codes it names', async () => {
+  const id = await subscribe(db, { orderBy: 'aggregate' })
+  await deadLetter(true)
+  for (const _ of [1, 2]) await insertEvent(db.pool)
+  await db.as.operator.query(`select outbox_move_aside('sub', 'order:1', 'kim')`)
+  const byPolicy = (codes: string, patterns: string): Promise<unknown> =>
+    one(
+      db.as.worker,
+      `select redriven from outbox_redrive_by_policy(${id}, 'all', '${codes}', '${patterns}', 0, 2, 9)`,
+    )
+  expect(await byPolicy('{MOVED_ASIDE}', '{MOVED%}')).toBe(0)
+  await db.pool.query(
+    `update outbox_dead_letter set redrive_at = clock_timestamp() where error_code = 'MOVED_ASIDE'`,
+  )
+  expect(await byPolicy('{MOVED_ASIDE}', '{MOVED%}')).toBe(0)
+  await db.pool.query(`update outbox_dead_letter set redrive_at = null where error_code = 'MOVED_ASIDE'`)
+  expect(await byPolicy('{}', '{%}')).toBe(1)
+  expect(
+    await column(db.pool, 'select error_code from outbox_dead_letter where not resolved order by id'),
+  ).toEqual(['MOVED_ASIDE', 'MOVED_ASIDE'])
+})
+
 test('only a worker re-drives by policy, and a worker decides on nothing else', async () => {
   const id = await subscribe(db)
   const letterId = await deadLetter()

@@ -226,11 +226,13 @@ end
 
 -- Writes down which open dead letters are to be re-driven. Changes nothing else. The filter is an object with any of
 -- subscription, stream, eventType, reason, errorCode, fingerprint, orderingKey, failedFrom, failedTo (not included), ids.
+-- Ids that no dead letter has are refused: whoever names letters means each of them.
 create function {schema}.outbox_plan_redrive(filter jsonb default '{}') returns bigint
   language plpgsql security definer set search_path = pg_catalog, pg_temp
   as $commitpost$
 declare
   strangers text;
+  unknown_ids bigint[];
   plan bigint;
   found_letters integer;
   reachable_letters integer;
@@ -242,6 +244,16 @@ begin
   if strangers is not null then
     raise exception 'a plan has no filter %', strangers using errcode = '22023',
       hint = 'Filters: subscription, stream, eventType, reason, errorCode, fingerprint, orderingKey, failedFrom, failedTo, ids.';
+  end if;
+  unknown_ids := array(
+    select distinct i.id::bigint from jsonb_array_elements_text(filter -> 'ids') as i(id)
+     where not exists (select 1 from {schema}.outbox_dead_letter l where l.id = i.id::bigint)
+     order by 1);
+  if cardinality(unknown_ids) > 0 then
+    raise exception 'there is no dead letter %', array_to_string(unknown_ids[:20], ', ')
+        || case when cardinality(unknown_ids) > 20 then format(' and %s more', cardinality(unknown_ids) - 20) else '' end
+      using errcode = 'P0002', constraint = 'unknown-letters', detail = array_to_string(unknown_ids, ', '),
+            hint = 'Nothing was planned. The ids may be mistyped, or the letters removed.';
   end if;
   -- Plans that nobody began, or looks after any more, are not kept for ever: what was done is in the operator log.
   with forgotten as (
@@ -605,7 +617,8 @@ end
 
 -- Re-drives what a policy of the subscription's own code names, once its time has come by this clock. Any number of
 -- workers may call it at once: each letter is taken by one. How often, is counted over all letters of the delivery and
--- all policies; then it is left to a person. Of one key nothing goes before an earlier one that will go.
+-- all policies; then it is left to a person. Of one key nothing goes before an earlier one that will go. What a person
+-- decided (moved aside, retired) no policy undoes, whatever codes it names.
 create function {schema}.outbox_redrive_by_policy(
     of_subscription integer, policy text, codes text[], patterns text[], after_ms double precision,
     factor double precision, at_most integer, out redriven integer, out left_to_person integer)
@@ -631,6 +644,7 @@ begin
        select u.ctid from {schema}.outbox_dead_letter u
         where u.subscription_id = of_subscription and not u.resolved and u.redrive_at is null
           and (u.error_code = any (codes) or u.error_code like any (patterns))
+          and u.error_code not in ('MOVED_ASIDE', 'SUBSCRIPTION_RETIRED')
         limit 1000
           for update skip locked))
     returning l.redrive_at
@@ -641,6 +655,7 @@ begin
      where l.subscription_id = of_subscription and not l.resolved and l.redrive_at < 'infinity'
        and l.redrive_at <= (select clock_timestamp())
        and (l.error_code = any (codes) or l.error_code like any (patterns))
+       and l.error_code not in ('MOVED_ASIDE', 'SUBSCRIPTION_RETIRED')
        and (l.ordering_key is null or not exists (
          select 1 from {schema}.outbox_dead_letter b
           where b.subscription_id = l.subscription_id and b.ordering_key = l.ordering_key and not b.resolved
