@@ -207,9 +207,9 @@ export {
   type NewOutboxEntry,
   type OutboxEntry,
   type OutboxRepository,
-  type OutboxRepositoryOptions,
 } from './worker/outbox-repository.ts'
 export type { RedrivePolicy } from './worker/redrive-policy.ts'
+export type { OutboxRepositoryOptions } from './worker/repository-options.ts'
 export { runUntilSignal, stopOnSignals } from './worker/signals.ts'
 export { exhaustive, type Relay, relay, type Subscription, subscription } from './worker/subscription.ts'
 export type {

@@ -1,14 +1,11 @@
 import type { ClaimedDelivery, Settlement } from '../delivery/delivery.ts'
 import { deliveryFailure, type OwnFailureCode } from '../delivery/failure.ts'
+import { RELEASE_NOW } from '../delivery/settlements.ts'
 import type { Catalogue, EventName, PayloadInput } from '../event/catalogue.ts'
-import type { EventBus } from '../publish/event-bus.ts'
 import { CommitpostError, LeaseLostError, NotFoundError } from '../runtime/errors.ts'
-import { type Ids, systemIds } from '../runtime/ids.ts'
+import { systemIds } from '../runtime/ids.ts'
 import {
-  functionProblem,
   isRecord,
-  methodsProblem,
-  patternListProblem,
   recordProblem,
   refuseProblems,
   shown,
@@ -17,11 +14,11 @@ import {
   wholeNumberProblem,
 } from '../runtime/option-checks.ts'
 import { type Random, systemRandom } from '../runtime/random.ts'
-import type { Backoff } from '../settle/backoff.ts'
 import { decide } from '../settle/decide.ts'
-import { type RetryPolicy, resolveRetryPolicy, retryProblems } from '../settle/retry-policy.ts'
+import { type RetryPolicy, resolveRetryPolicy } from '../settle/retry-policy.ts'
+import type { ClaimRequest } from '../store/queue-store.ts'
 import type { WorkerStore } from '../store/store.ts'
-import { subscriptionNameProblem } from './subscription-problems.ts'
+import { type OutboxRepositoryOptions, repositoryProblems } from './repository-options.ts'
 
 /** One event as a repository sees it. */
 export interface OutboxEntry {
@@ -57,36 +54,13 @@ export interface OutboxRepository<C extends Catalogue, Tx> extends AsyncDisposab
   findPending(limit: number): Promise<readonly OutboxEntry[]>
   /**
    * These are done. The others are written where it throws.
-   * @throws NotFoundError for the first that is not held, LeaseLostError for the first whose lease has ended
+   * @throws NotFoundError for the first that is not held, LeaseLostError for the first that came to somebody else since its lease ended
    */
   markProcessed(ids: readonly string[]): Promise<void>
   /** This one failed: it is PENDING again after a pause or, with no attempts left, a dead letter. */
   markFailed(id: string, reason: string): Promise<void>
-  /** Gives back what is not marked and closes the connections. */
+  /** Gives back what is not marked and closes the connections. It finds and marks nothing any more. */
   close(): Promise<void>
-}
-
-/** What a repository is made of. */
-export interface OutboxRepositoryOptions<C extends Catalogue, Tx> {
-  /** The outbox: what `insert` publishes with. */
-  readonly outbox: EventBus<C, Tx>
-  /** The store the outbox was made with. */
-  readonly store: { openWorker(): WorkerStore }
-  /** The subscription whose events `findPending` takes. It is registered on first use. */
-  readonly subscription: string
-  /** @default every stream */
-  readonly streams?: readonly string[]
-  /**
-   * How long what `findPending` returned may take to be marked, in milliseconds. Nothing extends it.
-   * @default 300_000
-   */
-  readonly leaseMs?: number
-  /** @default 5 */
-  readonly maxAttempts?: number
-  /** @default exponential, from 1 s to 5 min */
-  readonly retry?: Backoff
-  readonly ids?: Pick<Ids, 'workerId'>
-  readonly random?: Random
 }
 
 const MOST_AT_ONCE = 10_000
@@ -99,34 +73,6 @@ export function createOutboxRepository<C extends Catalogue, Tx>(
   return new LeasingRepository(options)
 }
 
-const OPTION_NAMES: readonly (keyof OutboxRepositoryOptions<Catalogue, unknown>)[] = [
-  'outbox',
-  'store',
-  'subscription',
-  'streams',
-  'leaseMs',
-  'maxAttempts',
-  'retry',
-  'ids',
-  'random',
-]
-
-function repositoryProblems(options: unknown): readonly (string | null)[] {
-  if (!isRecord(options)) return [recordProblem('the argument', options)]
-  const { retry: backoff, maxAttempts } = options
-  return [
-    ...unknownOptionProblems(options, OPTION_NAMES),
-    methodsProblem('outbox', options['outbox'] ?? null, ['publish']),
-    methodsProblem('store', options['store'] ?? null, ['openWorker']),
-    subscriptionNameProblem(options['subscription']),
-    patternListProblem('streams', options['streams']),
-    wholeNumberProblem('leaseMs', options['leaseMs'], 100, 86_400_000),
-    ...retryProblems({ backoff, maxAttempts }),
-    methodsProblem('ids', options['ids'], ['workerId']),
-    functionProblem('random', options['random']),
-  ]
-}
-
 class LeasingRepository<C extends Catalogue, Tx> implements OutboxRepository<C, Tx> {
   readonly #options: OutboxRepositoryOptions<C, Tx>
   readonly #policy: RetryPolicy
@@ -136,6 +82,7 @@ class LeasingRepository<C extends Catalogue, Tx> implements OutboxRepository<C, 
   #store: WorkerStore | null = null
   #subscriptionId: Promise<number> | null = null
   #isJoining = true
+  #isClosed = false
 
   constructor(options: OutboxRepositoryOptions<C, Tx>) {
     const { retry, maxAttempts } = options
@@ -167,12 +114,20 @@ class LeasingRepository<C extends Catalogue, Tx> implements OutboxRepository<C, 
     const { suspects, retired } = await store.recover([subscriptionId])
     const retiredBy = retired.get(subscriptionId)
     if (retiredBy !== undefined) throw retiredError(this.#options.subscription, retiredBy)
-    // A suspect comes alone: if it ends the process, it is clear which it was.
-    const suspected =
-      (suspects.get(subscriptionId) ?? 0) > 0 ? await store.claimSuspects({ ...request, limit: 1 }) : []
+    const suspected = (suspects.get(subscriptionId) ?? 0) > 0 ? await this.#suspect(store, request) : []
     const claimed = suspected.length > 0 ? suspected : await store.claim(request)
     for (const delivery of claimed) this.#held.set(delivery.event.eventId, delivery)
     return claimed.map(toEntry)
+  }
+
+  /** A suspect comes alone, and that is written down: if it ends the process, it is clear which it was. */
+  async #suspect(store: WorkerStore, request: ClaimRequest): Promise<readonly ClaimedDelivery[]> {
+    const [suspect] = await store.claimSuspects({ ...request, limit: 1 })
+    if (suspect === undefined) return []
+    // What the caller holds already may run beside it, and then it is not clear.
+    if (this.#held.size > 0 || (await store.markAlone(suspect))) return [suspect]
+    await store.settle([{ delivery: suspect, settlement: RELEASE_NOW, durationMs: 0 }])
+    return []
   }
 
   async markProcessed(ids: readonly string[]): Promise<void> {
@@ -189,22 +144,21 @@ class LeasingRepository<C extends Catalogue, Tx> implements OutboxRepository<C, 
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true
     const store = this.#store
     if (store === null) return
     this.#store = null
     this.#subscriptionId = null
     const held = [...this.#held.values()]
     this.#held.clear()
-    const settlement: Settlement = { kind: 'release', delayMs: 0 }
-    await store.settle(held.map((delivery) => ({ delivery, settlement, durationMs: 0 })))
+    await store.settle(held.map((delivery) => ({ delivery, settlement: RELEASE_NOW, durationMs: 0 })))
     await store.close()
   }
 
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.close()
-  }
+  readonly [Symbol.asyncDispose] = (): Promise<void> => this.close()
 
   #opened(): WorkerStore {
+    if (this.#isClosed) throw closedError(this.#options.subscription)
     this.#store ??= this.#options.store.openWorker()
     return this.#store
   }
@@ -256,6 +210,13 @@ class LeasingRepository<C extends Catalogue, Tx> implements OutboxRepository<C, 
     const eventId = held.find(({ position }) => lostPositions.has(position))?.event.eventId
     if (eventId !== undefined) throw new LeaseLostError({ eventId, subscription: this.#options.subscription })
   }
+}
+
+function closedError(subscription: string): CommitpostError {
+  return new CommitpostError(
+    'INVALID_STATE',
+    `The repository of "${subscription}" is closed, and what it held was given back. Nothing was written: make a new one.`,
+  )
 }
 
 function lockedError(ids: readonly string[]): CommitpostError {

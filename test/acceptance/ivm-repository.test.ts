@@ -137,6 +137,51 @@ describe('the repository port of the RFC', () => {
     ])
   })
 
+  test('I2 E12 an entry whose readers vanish one after the other dies, and the one beside it is found', async () => {
+    await using ivm = await openIvm()
+    await using setUp = openRepository(ivm)
+    await setUp.findPending(1)
+    const deadly = await insert(ivm, setUp, product)
+    const harmless = await insert(ivm, setUp, { ...product, version: 2 })
+    const readers: Repository[] = []
+    await using _ = {
+      [Symbol.asyncDispose]: async () => void (await Promise.all(readers.map((reader) => reader.close()))),
+    }
+    const isDead = async (): Promise<boolean> => (await ivm.outbox.deadLetters.count()) === 1
+    await comes('the deadly one is a dead letter', async () => {
+      // Heard of no more when it has found something: like a process that ended with it.
+      const reader = openRepository(ivm, { leaseMs: 100, maxAttempts: 2 })
+      readers.push(reader)
+      await comes('the reader finds something', async () => {
+        const found = (await reader.findPending(100)).map(({ id }) => id)
+        if (found.length === 1 && found[0] === harmless) await reader.markProcessed([harmless])
+        return found.length > 0 || isDead()
+      })
+      return isDead()
+    })
+    expect(await ivm.outbox.deadLetters.list()).toMatchObject([{ eventId: deadly }])
+    await using last = openRepository(ivm)
+    await comes('the other is done', async () => {
+      const found = await last.findPending(100)
+      await last.markProcessed(found.map(({ id }) => id))
+      return (await ivm.count('outbox_delivery', "status = 'DONE'")) === 1
+    })
+  })
+
+  test('I2 one that is closed gave back what it held, and says so', async () => {
+    await using ivm = await openIvm()
+    const repository = openRepository(ivm)
+    await repository.findPending(1)
+    const id = await insert(ivm, repository, product)
+    expect(await findSoon(repository)).toEqual([id])
+    await repository.close()
+    const closed = { code: 'INVALID_STATE', message: expect.stringContaining('is closed') }
+    await expect(repository.findPending(1)).rejects.toMatchObject(closed)
+    await expect(repository.markProcessed([id])).rejects.toMatchObject(closed)
+    await using other = openRepository(ivm)
+    expect(await findSoon(other)).toEqual([id])
+  })
+
   test('I2 an insert that is rolled back is never found', async () => {
     await using ivm = await openIvm()
     await using repository = openRepository(ivm)

@@ -34,6 +34,24 @@ function resolved(given: Subscription<typeof events, unknown>) {
   return resolveSubscription(events, given)
 }
 
+test.each([
+  [['MOVED_ASIDE'], 'MOVED_ASIDE'],
+  [['SICK', 'MOVED*'], 'MOVED_ASIDE'],
+  [['M*'], 'MOVED_ASIDE'],
+  [['MOVED_ASIDE*'], 'MOVED_ASIDE'],
+  [['SUBSCRIPTION*', 'MOVED_*'], 'MOVED_ASIDE, SUBSCRIPTION_RETIRED'],
+])('a redrive policy of %j is refused: a person decided on %s', (codes, decided) => {
+  const redrive = { name: 'p', codes, after: '1m' } as const
+  expect(problemsOf(() => subscription('s', { on, redrive }))).toEqual([
+    `redrive.codes: ${decided} is what a person decided, which no policy undoes`,
+  ])
+})
+
+test('a redrive policy may name classes of codes that only look like those a person decided on', () => {
+  const redrive = { name: 'p', codes: ['MOVED_BY*', 'SUBSCRIBER*', 'HTTP_5*'], after: '1m' } as const
+  expect(problemsOf(() => subscription('s', { on, redrive }))).toEqual([])
+})
+
 describe('the options of a worker', () => {
   test('are refused with all problems of all subscriptions at once', () => {
     const problems = problemsOf(() =>
