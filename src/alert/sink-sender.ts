@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import { withDeadline } from '../runtime/abort.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { CommitpostError } from '../runtime/errors.ts'
@@ -42,16 +43,19 @@ const LONGEST_PAUSE_MS = 5_000
 const JITTER = 0.2
 
 /**
- * Sends to one sink, one alert after the other, each with a time limit and a few attempts. When all of them fail, those
- * that wait fail with it: a sink that hangs costs one alert's time and not that of all.
+ * Sends to one sink, one alert after the other, each with a time limit and a few attempts. When all of them fail, the
+ * next that waits has one try, which shows whether the sink is back; if not, all others that wait have theirs together.
+ * So a sink that hangs costs the time of one alert and two tries, however many wait, and none is given up untried.
  */
 export class SinkSender {
   readonly #parts: SinkSenderParts
-  #waiting: Waiting[] = []
+  readonly #waiting: Waiting[] = []
   #isSending = false
 
   constructor(parts: SinkSenderParts) {
     this.#parts = parts
+    // Each of those that are tried together listens to it; Node would warn of a leak.
+    setMaxListeners(0, parts.signal)
   }
 
   /**
@@ -72,17 +76,23 @@ export class SinkSender {
   async #sendAll(): Promise<void> {
     this.#isSending = true
     for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
-      const outcome = await this.#send(next)
-      next.resolve(outcome === 'taken')
-      if (outcome !== 'failed') continue
-      for (const { resolve } of this.#waiting) resolve(false)
-      this.#waiting = []
+      if (!(await this.#hasFailed(next, this.#parts.attempts))) continue
+      const probe = this.#waiting.shift()
+      if (probe === undefined || !(await this.#hasFailed(probe, 1))) continue
+      await Promise.all(this.#waiting.splice(0).map((each) => this.#hasFailed(each, 1)))
     }
     this.#isSending = false
   }
 
-  async #send({ alert, mayBeSent }: Waiting): Promise<'taken' | 'refused' | 'failed'> {
-    const { clock, random, attempts, signal } = this.#parts
+  /** Tells who offered it. What the sink refuses is no failure of the sink. */
+  async #hasFailed(waiting: Waiting, attempts: number): Promise<boolean> {
+    const outcome = await this.#send(waiting, attempts)
+    waiting.resolve(outcome === 'taken')
+    return outcome === 'failed'
+  }
+
+  async #send({ alert, mayBeSent }: Waiting, attempts: number): Promise<'taken' | 'refused' | 'failed'> {
+    const { clock, random, signal } = this.#parts
     for (let attempt = 1; ; attempt += 1) {
       if (!mayBeSent()) return 'refused'
       const error = await this.#try(alert)

@@ -29,6 +29,7 @@ export type CatalogueFindingKind =
   | 'oldest-version-raised'
   | 'schema-added'
   | 'schema-removed'
+  | 'not-comparable'
   | 'no-longer-sensitive'
 
 /**
@@ -120,7 +121,10 @@ function compareVersions(old: EventDescription, now: EventDescription): readonly
 }
 
 function comparePayloads(old: EventDescription, now: EventDescription): readonly CatalogueFinding[] {
-  if (old.jsonSchema === null && now.jsonSchema === null) return []
+  if (old.jsonSchema === null && now.jsonSchema === null) {
+    const message = 'has no JSON Schema, so that changes of it go unseen: give jsonSchema with the definition'
+    return [finding(now.name, 'not-comparable', 'payload', message, false)]
+  }
   if (old.jsonSchema === null) {
     return [finding(now.name, 'schema-added', 'payload', 'can be compared from now on', false)]
   }

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import type { AlertSink } from '../../src/alert/alert.ts'
 import { SinkSender } from '../../src/alert/sink-sender.ts'
 import { SinkError } from '../../src/alert/sinks/sink-error.ts'
@@ -47,19 +47,56 @@ test('a sink that recovers meanwhile gets it', async () => {
   expect(failures).toEqual([])
 })
 
-test('a sink that hangs costs a bounded time, and those that wait fail with it', async () => {
+test('a sink that hangs costs a bounded time: those that wait have one try each, all but the first of them together', async () => {
   const signals: AbortSignal[] = []
   const { clock, failures, sender } = scene((_, signal) => {
     signals.push(signal)
     return new Promise(() => {})
   })
-  const first = sender.offer(deadLetterAlert())
-  const second = sender.offer(deadLetterAlert({ key: 'deadLetter:18' }))
+  const warnings: Error[] = []
+  const onWarning = (warning: Error): number => warnings.push(warning)
+  process.on('warning', onWarning)
+  onTestFinished(() => void process.off('warning', onWarning))
+  const taken = Array.from({ length: 101 }, (_, n) => sender.offer(deadLetterAlert({ key: `alert ${n}` })))
   await clock.advance(3 * 5_000 + 1_500)
-  expect(await Promise.all([first, second])).toEqual([false, false])
-  expect(signals).toHaveLength(3)
-  expect(signals.every(({ aborted }) => aborted)).toBe(true)
   expect(failures).toHaveLength(1)
+  await clock.advance(2 * 5_000)
+  expect(new Set(await Promise.all(taken))).toEqual(new Set([false]))
+  expect(signals).toHaveLength(3 + 100)
+  expect(signals.every(({ aborted }) => aborted)).toBe(true)
+  expect(new Set(failures).size).toBe(101)
+  expect(warnings).toEqual([])
+})
+
+test('those that wait behind one that failed are sent, once the sink is back', async () => {
+  let tries = 0
+  const keys: string[] = []
+  const { clock, failures, sender } = scene(async ({ key }) => {
+    tries += 1
+    // The first fails for good; of the others the third fails once, and has its attempts as ever.
+    if (tries <= 3 || tries === 5) throw new Error('boom')
+    keys.push(key)
+  })
+  const taken = ['1', '2', '3', '4', '5'].map((key) => sender.offer(deadLetterAlert({ key })))
+  await clock.advance(60_000)
+  expect(await Promise.all(taken)).toEqual([false, true, true, true, true])
+  expect(keys).toEqual(['2', '3', '4', '5'])
+  expect(failures).toEqual(['ALERT_NOT_SENT The alert "1" could not be sent to slack: boom'])
+})
+
+test('every alert that waited for a sink that stays away was tried, and is named', async () => {
+  const keys: string[] = []
+  const { clock, failures, sender } = scene(async ({ key }) => {
+    keys.push(key)
+    if (key !== '5') throw new Error('boom')
+  })
+  const taken = ['1', '2', '3', '4', '5'].map((key) => sender.offer(deadLetterAlert({ key })))
+  await clock.advance(1_500)
+  expect(await Promise.all(taken)).toEqual([false, false, false, false, true])
+  expect(keys).toEqual(['1', '1', '1', '2', '3', '4', '5'])
+  expect(failures.map((failure) => failure.slice(0, 28))).toEqual(
+    ['1', '2', '3', '4'].map((key) => `ALERT_NOT_SENT The alert "${key}"`),
+  )
 })
 
 test('what a sink refuses is not tried again, and harms no other alert', async () => {

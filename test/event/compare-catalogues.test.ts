@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { compareCatalogues } from '../../src/event/compare-catalogues.ts'
 import type { EventDefinition } from '../../src/event/definition.ts'
+import { unchecked } from '../../src/index.ts'
 import { changes, described } from './compare-support.ts'
 
 describe('L5 a breaking change of a payload', () => {
@@ -54,6 +55,13 @@ describe('L5 changes of the catalogue', () => {
   ]
   test.each(table)('%s', (_, before, after, expected) => {
     expect(changes(described({ OrderPlaced: before }), described({ OrderPlaced: after }))).toEqual(expected)
+  })
+
+  test('L5 a payload without a JSON Schema on either side is said to go unseen', () => {
+    const schema = unchecked<{ readonly a: string }>()
+    expect(
+      compareCatalogues(described({ OrderPlaced: { schema } }), described({ OrderPlaced: { schema } })),
+    ).toMatchObject([{ event: 'OrderPlaced', kind: 'not-comparable', path: 'payload', breaking: false }])
   })
 
   test('L5 a removed event is refused, an added one is fine', () => {

@@ -11,9 +11,9 @@ export function described(definitions: Record<string, Partial<EventDefinition>>)
   return describeCatalogue(defineEvents(Object.fromEntries(complete) as Record<string, EventDefinition>))
 }
 
-/** `kind path`, with an exclamation mark where it breaks. */
+/** `kind path`, with an exclamation mark where it breaks. Without what is said of every payload that has no JSON Schema. */
 export function changes(before: CatalogueDescription, after: CatalogueDescription): readonly string[] {
-  return compareCatalogues(before, after).map(
-    ({ kind, path, breaking }) => `${kind} ${path}${breaking ? ' !' : ''}`,
-  )
+  return compareCatalogues(before, after)
+    .filter(({ kind }) => kind !== 'not-comparable')
+    .map(({ kind, path, breaking }) => `${kind} ${path}${breaking ? ' !' : ''}`)
 }

@@ -18,7 +18,10 @@ const DEFAULT_URL = 'https://events.pagerduty.com/v2/enqueue'
 const LONGEST_SUMMARY = 1_024
 const LONGEST_KEY = 255
 
-/** Triggers an incident for each alarm and resolves it when the condition is over. Reports are not sent. */
+/**
+ * Triggers an incident for each alarm and resolves it when the condition is over. A notice, such as of a dead letter,
+ * triggers one that a person closes: nothing ends it. Reports are not sent.
+ */
 export function pagerDutySink(options: PagerDutySinkOptions): AlertSink {
   refuseProblems('pagerDutySink', pagerDutyProblems(options))
   const { routingKey, url = DEFAULT_URL } = options
