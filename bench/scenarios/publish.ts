@@ -47,7 +47,7 @@ export const publishScenario: Scenario = {
   ],
 }
 
-const SECONDS = 5
+const SECONDS = 15
 
 async function measurePublish(session: Session, { name, way, clients }: PublishContender): Promise<void> {
   const { database, events, round, results } = session
