@@ -18,5 +18,5 @@ const STEPS: readonly (readonly [RegExp, string])[] = [
  */
 export function errorPattern(message: string): string {
   const pattern = STEPS.reduce((text, [found, instead]) => text.replace(found, instead), message)
-  return [...pattern.replaceAll(/^ | $/gu, '')].slice(0, LONGEST).join('')
+  return Array.from(pattern.replaceAll(/^ | $/gu, '')).slice(0, LONGEST).join('')
 }

@@ -16,7 +16,7 @@ test('what reads the log is loaded with a worker that does, and not when it is f
   await scene.outbox.retire('mirror', { operator: 'kim' })
   const stream = await loadedBy('stream')
   const ofStream =
-    /^src\/(stream|store\/postgres\/(stream-(store|lease|gate|scope)|log-session|slot|park-events|missed-events))/
+    /^src\/(stream|store\/postgres\/(stream-(store|lease|gate|scope)|log-session|slot\.|park-events|missed-events))/
   expect(stream.atStart).toContain('src/store/postgres/park-events.js')
   expect({ queue: queue.later, stream: stream.later }).toEqual({ queue: [], stream: [] })
   expect([...queue.atStart, ...queue.later].filter((file) => ofStream.test(file))).toEqual([])

@@ -16,8 +16,8 @@ import {
   type SlotBeginning,
   serverIdentity,
   slotFacts,
-  slotNameSql,
 } from './slot.ts'
+import { slotNameSql } from './slot-name.ts'
 
 const stateSql = (schema: QuotedSchema): string => `
   select t.slot, t.lsn, t.server, t.pass_snapshot, ${schema}.outbox_publication(),

@@ -5,7 +5,7 @@ import { type PgClient, type PgPool, type RawRow, rawQuery, withClient, withTran
 import type { QuotedSchema } from './identifiers.ts'
 import { readSubscriptionByName, SUBSCRIPTION_COLUMNS, toSubscription } from './read-subscriptions.ts'
 import { serveOn } from './serve-on.ts'
-import { slotNameSql } from './slot.ts'
+import { slotNameSql } from './slot-name.ts'
 import { streamPatterns } from './stream-patterns.ts'
 import { isWider, widen } from './widen.ts'
 

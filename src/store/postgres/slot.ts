@@ -18,11 +18,6 @@ export interface SlotFacts {
 // Names are of the whole server. A copy of the database knows its original's slot by name, and that one is in use.
 const IS_OURS = `(r.plugin = 'pgoutput' and r.database = current_database())`
 
-/** The name of a subscription's slot in this database; both are expressions of SQL. */
-export function slotNameSql(schema: string, subscriptionId: string): string {
-  return `'commitpost_' || substr(md5(current_database() || '.' || ${schema}), 1, 12) || '_' || ${subscriptionId}`
-}
-
 /** Whether a slot of this name, an expression of SQL, is somebody else's. */
 export function isForeignSlotSql(slot: string): string {
   return `exists (select 1 from pg_replication_slots r where r.slot_name = ${slot} and ${IS_OURS} is not true)`

@@ -11,18 +11,6 @@ const input = (does: string, says: string, value: unknown): Refusal =>
     scene.inTransaction((tx) => scene.outbox.publish(tx, 'OrderPlaced', wrong(value))),
   )
 
-const named = (
-  does: string,
-  code: 'INVALID_EVENT' | 'UNKNOWN_EVENT_TYPE',
-  says: string,
-  name: unknown,
-): Refusal =>
-  refused(`publish(tx, ${does}, …)`, code, says, (scene) =>
-    scene.inTransaction((tx) =>
-      scene.outbox.publish(tx, wrong(name), wrong({ aggregateId: 1, payload: {} })),
-    ),
-  )
-
 const batch = (
   does: string,
   code: 'INVALID_EVENT' | 'INVALID_OPTIONS',
@@ -58,26 +46,6 @@ const ambient = (does: string, says: string, ambientHeaders: () => unknown): Ref
 const headersOf = async (scene: Scene, id: string): Promise<unknown> => {
   const { rows } = await scene.pool.query('select headers from outbox_event where event_id = $1', [id])
   return rows[0].headers
-}
-
-export const names: Group = {
-  title: 'Names of events',
-  rows: [
-    named('undefined', 'INVALID_EVENT', 'type: must be the name of an event, but is undefined', undefined),
-    named('5', 'INVALID_EVENT', 'type: must be the name of an event, but is 5', 5),
-    named('Symbol()', 'INVALID_EVENT', 'type: must be the name of an event', Symbol('x')),
-    named("''", 'UNKNOWN_EVENT_TYPE', '"" is not in the catalogue', ''),
-    named("'OrderPlace'", 'UNKNOWN_EVENT_TYPE', 'did you mean "OrderPlaced"?', 'OrderPlace'),
-    named(
-      "'ORDER_FILED', its stored name",
-      'UNKNOWN_EVENT_TYPE',
-      'in code it is called "OrderFiled"',
-      'ORDER_FILED',
-    ),
-    named("'__proto__'", 'UNKNOWN_EVENT_TYPE', '"__proto__" is not in the catalogue', '__proto__'),
-    named("'toString'", 'UNKNOWN_EVENT_TYPE', '"toString" is not in the catalogue', 'toString'),
-    named('a text of 1 MB', 'UNKNOWN_EVENT_TYPE', 'is not in the catalogue', 'x'.repeat(1_000_000)),
-  ],
 }
 
 export const details: Group = {
