@@ -127,7 +127,7 @@ test('D8 filters choose what a plan takes, and one that matches nothing is refus
   }
   expect(await rejection(redrive.plan({ ids: ['404'] }))).toMatchObject({
     code: 'NOT_FOUND',
-    message: expect.stringContaining('there is no dead letter 404'),
+    message: expect.stringContaining('There is no dead letter 404'),
   })
   expect(await bank.count('outbox_redrive_plan')).toBe(plans)
 })
