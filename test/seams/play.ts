@@ -32,7 +32,7 @@ export async function play(
 ): Promise<{ readonly verdict: SceneVerdict; readonly seams: readonly string[] }> {
   await using stage = await Stage.open(scene.subscription)
   await scene.prepare(stage)
-  const victim = stage.process('victim')
+  const victim = stage.victim()
   const excused = await live(scene, stage, victim, broken)
   const faults = await namesOfFaults(stage)
   await finish(scene, stage)
@@ -72,7 +72,7 @@ async function live(
   lived.catch(() => undefined)
   await sprung
   stage.journal.died('victim')
-  await stage.untilGone('victim')
+  await stage.untilVictimIsGone()
   const { rows } = await stage.db.pool.query<{ event_id: string }>(
     `select event_id from outbox_delivery where locked_by = 'victim'`,
   )

@@ -9,14 +9,13 @@ import {
 } from '../../src/index.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'
 import type { Transaction } from '../../src/store/transaction.ts'
-import type { OutboxDatabase } from '../store/postgres/fixtures.ts'
 import { Journal } from '../support/journal.ts'
 import { lapseLeases, recordLeases } from '../support/leases.ts'
 import { eventually } from '../support/program.ts'
 import { sturdyPool } from '../support/sturdy-pool.ts'
 import { catalogue, type Deed, followUp, identityOf, type SceneEvent, toInput } from './scene-events.ts'
 import type { SceneSubscription } from './scene-subscription.ts'
-import { giveSchemaBack, takeSchema } from './schemas.ts'
+import { giveSchemaBack, type SeamSchema, takeSchema } from './schemas.ts'
 import { asOperation, namingOperations, never, SeamPool } from './seam-pool.ts'
 
 type Steps = typeof catalogue
@@ -40,7 +39,7 @@ export interface Process {
 
 /** A schema, its history, and the processes that come and go on it. */
 export class Stage implements AsyncDisposable {
-  readonly db: OutboxDatabase
+  readonly db: SeamSchema
   readonly subscription: SceneSubscription
   /** Every event that is owed to the subscription. */
   readonly owed: SceneEvent[] = []
@@ -55,7 +54,7 @@ export class Stage implements AsyncDisposable {
   readonly #failed = new Set<string>()
   readonly #ending: (() => Promise<unknown>)[] = []
 
-  private constructor(db: OutboxDatabase, subscription: SceneSubscription) {
+  private constructor(db: SeamSchema, subscription: SceneSubscription) {
     this.db = db
     this.subscription = subscription
     this.journal = new Journal(SUBSCRIPTION, subscription.order === 'none' ? 'none' : 'key')
@@ -65,11 +64,23 @@ export class Stage implements AsyncDisposable {
     return new Stage(await takeSchema(), subscription)
   }
 
-  /** A new process. Nothing of it runs yet. */
+  /** A new process that nothing befalls. Nothing of it runs yet. */
   process(id: string): Process {
-    const application_name = this.#nameOf(id)
-    const connectionString = fitForWorkers(this.db.url)
-    const pool = new SeamPool(sturdyPool({ connectionString, application_name, max: 6 }))
+    const process = this.#process(id, new SeamPool(this.db.bystanders))
+    this.#ending.push(() => process.worker.stop())
+    return process
+  }
+
+  /** One whose connections are its own, and end with it. */
+  victim(): Process {
+    const application_name = this.#nameOf('victim')
+    const pool = new SeamPool(sturdyPool({ connectionString: this.db.workerUrl, application_name, max: 6 }))
+    const process = this.#process('victim', pool)
+    this.#ending.push(() => (pool.dead ? pool.end() : process.worker.stop().then(() => pool.end())))
+    return process
+  }
+
+  #process(id: string, pool: SeamPool): Process {
     const store = namingOperations(postgresStore({ pool, schema: this.db.schema, clock: HURRIED }))
     // What has a clock of its own counts as a process of its own.
     const outbox = createOutbox({ store, events: catalogue, notify: false, clock: { ...systemClock } })
@@ -91,7 +102,6 @@ export class Stage implements AsyncDisposable {
       ],
       { workerId: id, leaseMs: LEASE_MS, housekeepingMs: 20, listen: false, drainMs: 10_000 },
     )
-    this.#ending.push(() => (pool.dead ? pool.end() : worker.stop().then(() => pool.end())))
     return { id, pool, outbox, worker, start: () => startPatiently(worker) }
   }
 
@@ -155,12 +165,12 @@ export class Stage implements AsyncDisposable {
     )
   }
 
-  /** What a dead process had sent is done to its end by the server. */
-  async untilGone(process: string): Promise<void> {
-    await eventually(`the connections of ${process} are gone`, async () => {
+  /** What the dead victim had sent is done to its end by the server. */
+  async untilVictimIsGone(): Promise<void> {
+    await eventually('the connections of the victim are gone', async () => {
       const { rows } = await this.db.pool.query(
         'select 1 from pg_stat_activity where application_name = $1',
-        [this.#nameOf(process)],
+        [this.#nameOf('victim')],
       )
       return rows.length === 0
     })
@@ -277,12 +287,4 @@ export class Stage implements AsyncDisposable {
 async function startPatiently(worker: Worker): Promise<void> {
   await worker.start().catch(() => worker.start())
   await worker.active()
-}
-
-/** Sessions as a worker's own are set. In others each statement has a transaction, and how many there are is chance. */
-function fitForWorkers(url: string): string {
-  const fit = new URL(url)
-  const options = fit.searchParams.get('options') ?? ''
-  fit.searchParams.set('options', `${options} -c enable_partition_pruning=off`.trim())
-  return fit.href
 }
