@@ -74,7 +74,7 @@ export class Stage implements AsyncDisposable {
   /** One whose connections are its own, and end with it. */
   victim(): Process {
     const application_name = this.#nameOf('victim')
-    const pool = new SeamPool(sturdyPool({ connectionString: this.db.workerUrl, application_name, max: 6 }))
+    const pool = new SeamPool(sturdyPool({ connectionString: this.db.workerUrl, application_name, max: 4 }))
     const process = this.#process('victim', pool)
     this.#ending.push(() => (pool.dead ? pool.end() : process.worker.stop().then(() => pool.end())))
     return process
@@ -100,7 +100,7 @@ export class Stage implements AsyncDisposable {
           pollMinMs: 20,
         }),
       ],
-      { workerId: id, leaseMs: LEASE_MS, housekeepingMs: 20, listen: false, drainMs: 10_000 },
+      { workerId: id, leaseMs: LEASE_MS, housekeepingMs: 40, listen: false, drainMs: 10_000 },
     )
     return { id, pool, outbox, worker, start: () => startPatiently(worker) }
   }
