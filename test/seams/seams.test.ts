@@ -10,7 +10,7 @@ import { scenes } from './scenes.ts'
 import { dropSchemas } from './schemas.ts'
 import { FAULTS } from './seam-pool.ts'
 
-vi.setConfig({ maxConcurrency: 6 })
+vi.setConfig({ maxConcurrency: 4 })
 
 afterAll(dropSchemas)
 

@@ -96,11 +96,11 @@ export class Stage implements AsyncDisposable {
           retry: fixed(1),
           concurrency: 4,
           // No shorter: six plays at once would have the server claim nothing most of its time.
-          pollMs: 60,
-          pollMinMs: 20,
+          pollMs: 150,
+          pollMinMs: 40,
         }),
       ],
-      { workerId: id, leaseMs: LEASE_MS, housekeepingMs: 40, listen: false, drainMs: 10_000 },
+      { workerId: id, leaseMs: LEASE_MS, housekeepingMs: 80, listen: false, drainMs: 10_000 },
     )
     return { id, pool, outbox, worker, start: () => startPatiently(worker) }
   }
