@@ -212,7 +212,7 @@ grant select on sequence
   {schema}.outbox_event_id_seq, {schema}.outbox_registry_xid, {schema}.outbox_lease_token
   to {viewer}, {operator};
 
--- == operator: reads, decides on dead letters, pauses and retires; each act leaves its record ======
+-- == operator: reads, decides on dead letters, exports, retains, pauses, retires; each act is recorded =
 
 grant execute on function
   {schema}.outbox_retry(bigint, text, text), {schema}.outbox_resolve(bigint, text, text),
