@@ -16,13 +16,13 @@ export interface KafkaTopicMessages {
 
 /**
  * A producer as KafkaJS has it. `kafkajs` and the KafkaJS interface of `@confluentinc/kafka-javascript` both fit. It has
- * to be idempotent and to wait for all replicas (acks -1), which is the default of both once it is idempotent.
+ * to be idempotent and to wait for all replicas (acks -1). Confluent's says neither: it is believed to be both.
  */
 export interface KafkaProducer {
   connect(): Promise<unknown>
   sendBatch(batch: { topicMessages: KafkaTopicMessages[] }): Promise<unknown>
   disconnect(): Promise<unknown>
-  /** Known to kafkajs: where it says false, the producer is refused. */
+  /** Known to kafkajs alone: where it says false, the producer is refused. */
   isIdempotent?(): boolean
   /** Does what can be done without the brokers, while they are busy with others. Known to `relayProducer`. */
   prepare?(message: KafkaMessage): PreparedMessage

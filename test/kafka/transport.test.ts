@@ -254,6 +254,22 @@ describe('the transport to Kafka', () => {
     expect(sent).toEqual([['shop.order', ['{"n":0}', '{"n":1}', '{"n":2}']]])
   })
 
+  test('a producer that says nothing of itself, as Confluent’s, is taken as it is, and used no more once it failed', async () => {
+    const broker = new FakeBroker()
+    const producer = (): KafkaProducer => {
+      const { connect, sendBatch, disconnect } = broker.producer()
+      return { connect, sendBatch, disconnect }
+    }
+    broker.answer = () => {
+      broker.answer = () => {}
+      throw brokerError(19, 'NOT_ENOUGH_REPLICAS')
+    }
+    const session = sessionOf(broker, { producer })
+    expect(kinds(await session.send(numbered(2), never))).toEqual(['handled', 'handled'])
+    // Nothing goes first, as it does where the producer tells of its requests.
+    expect([broker.made, broker.requests]).toEqual([2, [2, 2]])
+  })
+
   test('a producer that is not idempotent is refused', () => {
     const broker = new FakeBroker()
     const producer = () => ({ ...broker.producer(), isIdempotent: () => false })
