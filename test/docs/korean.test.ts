@@ -51,8 +51,25 @@ test.each(['deploying', 'upgrading'])('the Korean page %s has the same commands 
   expect(shown(read(page)).length).toBeGreaterThan(2)
 })
 
+test.each(['publishing', 'subscriptions', 'operating', 'cli'])(
+  'the Korean page %s has the same examples, names and links',
+  (page) => {
+    const code = /^```[\s\S]*?^```$/gm
+    const shown = (text: string): readonly string[] => text.match(code) ?? []
+    expect(shown(read(`${page}.ko`))).toEqual(shown(read(page)))
+    expect(shown(read(page)).length).toBeGreaterThan(2)
+    expect(rowsOf(read(`${page}.ko`))).toEqual(rowsOf(read(page)))
+    const headings = (text: string): number => text.replaceAll(code, '').match(/^#+ /gm)?.length ?? 0
+    expect(headings(read(`${page}.ko`))).toBe(headings(read(page)))
+    const pages = (text: string): readonly string[] =>
+      [...text.matchAll(/\]\(([\w./-]+)/g)].map(([, to = '']) => to.replace('.ko.md', '.md')).toSorted()
+    expect(pages(read(`${page}.ko`))).toEqual(pages(read(page)))
+  },
+)
+
 test.each([
   'alerts',
+  'cli',
   'dead-letters',
   'deploying',
   'proof',
@@ -60,6 +77,9 @@ test.each([
   'reliability',
   'kafka',
   'log-stream',
+  'operating',
+  'publishing',
+  'subscriptions',
   'upgrading',
 ])('%s leads to its Korean page', (page) => {
   expect(read(page)).toContain(`[한국어](${page}.ko.md)`)
