@@ -124,7 +124,7 @@ test('retain run says once what it waits for, and goes on', async () => {
     const args = ['retain', 'run', '--operator', 'kim', '--lang', 'ko', ...at(database)]
     const running = startCli(args, { cwd: directory })
     running.process.stdin?.end()
-    await running.note('now: 등록 중이거나 합류 중인 구독이 필요로 할 수 있으므로 끝날 때까지 기다립니다.')
+    await running.note('now: 등록 중이거나 참여 중인 구독이 필요로 할 수 있으므로 끝날 때까지 기다립니다.')
     await registering.query('commit')
     const { code, stdout, stderr } = await running.ended
     expect(code).toBe(0)

@@ -9,7 +9,7 @@ export const pauseCommand: Command = defineCommand({
   name: 'pause',
   summary: {
     en: 'Stops a subscription for every worker: its events wait',
-    ko: '모든 워커에서 구독을 일시정지합니다. 이벤트는 기다립니다',
+    ko: '모든 워커에서 구독을 일시 중지합니다. 이벤트는 기다립니다',
   },
   operands: { subscription: subscriptionOperand },
   options: { operator: operatorOption, note: noteOption },
@@ -19,7 +19,7 @@ export const pauseCommand: Command = defineCommand({
 /** `commitpost resume <subscription>` */
 export const resumeCommand: Command = defineCommand({
   name: 'resume',
-  summary: { en: 'Lets a paused subscription go on', ko: '일시정지한 구독을 재개합니다' },
+  summary: { en: 'Lets a paused subscription go on', ko: '일시 중지한 구독을 재개합니다' },
   operands: { subscription: subscriptionOperand },
   options: { operator: operatorOption, note: noteOption },
   run: (invocation) => setPaused(false, invocation),

@@ -126,11 +126,11 @@ export const ko: Messages = {
       open: '미해결',
     },
     states: { joining: '참여 중', active: '활성', retired: '종료됨' },
-    paused: '일시정지',
+    paused: '일시 중지',
     orders: { none: '-', aggregate: '애그리거트별', total: '전체' },
     deadLettersWait: (count) => `해결되지 않은 데드 레터: ${count}건. 목록: commitpost dlq list`,
     wasPaused: (subscription, operator) =>
-      `"${subscription}" 구독을 일시정지했습니다 (운영자: ${operator}). 이미 점유한 전달은 마저 처리합니다.`,
+      `"${subscription}" 구독을 일시 중지했습니다 (운영자: ${operator}). 이미 점유한 전달은 마저 처리합니다.`,
     wasResumed: (subscription, operator) => `"${subscription}" 구독을 재개했습니다 (운영자: ${operator}).`,
     wasRetired: (subscription, operator, discarded) =>
       `"${subscription}" 구독을 종료했습니다 (운영자: ${operator}). 끝나지 않아 해결된 데드 레터로 남긴 전달: ${discarded}건`,

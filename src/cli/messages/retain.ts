@@ -32,7 +32,7 @@ const WAITS_EN: Readonly<Record<RetentionWait, string>> = {
 const WAITS_KO: Readonly<Record<RetentionWait, string>> = {
   holder: '다른 쪽이 실행 중이거나 30초 전까지 실행했으므로 기다립니다. 확인: commitpost retain status',
   registration:
-    '등록 중이거나 합류 중인 구독이 필요로 할 수 있으므로 끝날 때까지 기다립니다. 확인: commitpost status',
+    '등록 중이거나 참여 중인 구독이 필요로 할 수 있으므로 끝날 때까지 기다립니다. 확인: commitpost status',
   tables: '기간을 삭제하려고 테이블을 사용하는 트랜잭션을 기다립니다. 확인: commitpost doctor',
 }
 
