@@ -51,6 +51,13 @@ test.each(['README.md', 'README.ko.md'])(
   },
 )
 
+test('the Korean README says of each page that is in English only that it is', () => {
+  const links = [...read('README.ko.md').matchAll(/\]\(([\w./-]+\.md)[^)]*\)(\(영문\))?/g)]
+  const isEnglish = (page: string): boolean => page !== 'README.md' && !page.endsWith('.ko.md')
+  expect(links.filter(([, page = '', mark]) => isEnglish(page) !== (mark !== undefined))).toEqual([])
+  expect(links.length).toBeGreaterThan(10)
+})
+
 test('no relative link of a document in the package dangles there', () => {
   const problems = documents.flatMap((path) =>
     [...read(path).matchAll(/\]\(([^)\s]+)\)/g)]
