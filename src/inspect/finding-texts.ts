@@ -22,6 +22,11 @@ export function findingText(finding: JudgedFinding, texts: FindingTexts, wording
 
 const fine = (message: string): FindingText => ({ message, advice: null })
 
+/** A name as SQL takes a text. */
+export function quoted(name: string | null): string {
+  return `'${(name ?? '').replaceAll("'", "''")}'`
+}
+
 /** Megabytes, for a person. */
 export function megabytes(bytes: number, { count }: Wording): string {
   return `${count(Math.round(bytes / 1_048_576))} MB`
@@ -39,8 +44,8 @@ const DURABILITY_ADVICE: Readonly<Record<string, string>> = {
 
 const HOLDER_ADVICE: Readonly<Record<XminHolder['kind'], (holder: XminHolder) => string>> = {
   session: ({ pid }) => `Let it end its transaction, or end it: select pg_terminate_backend(${pid})`,
-  prepared: ({ name }) => `If nobody will finish it: rollback prepared '${name}'`,
-  slot: ({ name }) => `If nobody reads it any more: select pg_drop_replication_slot('${name}')`,
+  prepared: ({ name }) => `If nobody will finish it: rollback prepared ${quoted(name)}`,
+  slot: ({ name }) => `If nobody reads it any more: select pg_drop_replication_slot(${quoted(name)})`,
   standby: () => 'See what runs on the standby, or switch its hot_standby_feedback off.',
 }
 
@@ -56,13 +61,13 @@ export const findingTexts: FindingTexts = {
     advice: 'Find out who edited an applied step, and compare the schema with a new one.',
   }),
   OBJECTS_SOUND: () => fine('All indexes and triggers are there and work.'),
-  OBJECT_BROKEN: ({ kind, name, problem }) => ({
+  OBJECT_BROKEN: ({ kind, name, problem, table }) => ({
     message: `The ${kind} ${name} is ${problem}.`,
     advice:
       kind === 'index'
         ? `Make it again: commitpost migrate sql prints its definition${problem === 'invalid' ? '; drop it first' : ''}.`
         : problem === 'disabled'
-          ? `Switch it on (alter table … enable trigger ${name}), then run commitpost verify: what was written meanwhile was not checked.`
+          ? `Switch it on (alter table ${table} enable trigger ${name}), then run commitpost verify: what was written meanwhile was not checked.`
           : 'Make it again: commitpost migrate sql prints its definition. Then run commitpost verify.',
   }),
   RIGHTS_SOUND: () => fine('Nobody has rights that no role of Commitpost needs.'),

@@ -11,12 +11,12 @@ export interface DoctorLimits {
    */
   readonly bloatBytes: number
   /**
-   * How long a transaction, a prepared transaction or a standby may keep the server from cleaning up.
+   * How long a transaction or a prepared transaction may keep the server from cleaning up.
    * @default 300
    */
   readonly transactionSeconds: number
   /**
-   * How many transaction ids a replication slot may keep back.
+   * How many transaction ids a replication slot or a standby may keep back.
    * @default 1_000_000
    */
   readonly slotTransactions: number
@@ -46,18 +46,22 @@ export interface BrokenObject {
   readonly kind: 'index' | 'trigger'
   readonly name: string
   readonly problem: 'missing' | 'invalid' | 'disabled'
+  /** The table whose trigger is switched off, as SQL takes it: with its schema. Else null. */
+  readonly table: string | null
 }
 
 /** A right that somebody has and nobody needs. */
 export interface SurplusRight {
-  /** The role; `public` for everybody. */
+  /** The role, quoted where SQL needs it; `public` for everybody. */
   readonly role: string
   readonly right: string
+  /** As SQL takes it: with its schema, and a function with its arguments. */
   readonly object: string
 }
 
 /** How much of a table is waste. */
 export interface TableFacts {
+  /** As SQL takes it: with its schema. */
   readonly table: string
   readonly liveTuples: number
   readonly deadTuples: number
@@ -92,7 +96,7 @@ export interface XminHolder {
   readonly pid: number | null
   /** As the server shows it; null where that is not allowed. */
   readonly query: string | null
-  /** How long it has been open; null where that is not known. */
+  /** How long it has been open; null where that is not known: of slots and standbys it never is. */
   readonly seconds: number | null
   /** How many transaction ids ago. */
   readonly transactions: number

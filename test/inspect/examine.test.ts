@@ -39,12 +39,21 @@ describe('the judgement of the doctor', () => {
     )
   })
 
-  const holder: XminHolder = { kind: 'standby', name: 's', pid: 1, query: null, seconds: 11, transactions: 1 }
+  const holder: XminHolder = {
+    kind: 'session',
+    name: 's',
+    pid: 1,
+    query: null,
+    seconds: 11,
+    transactions: 1,
+  }
   test.each([
     [holder, true],
     [{ ...holder, seconds: 10 }, false],
     [{ ...holder, kind: 'slot', seconds: null, transactions: 11 }, true],
     [{ ...holder, kind: 'slot', seconds: null, transactions: 10 }, false],
+    [{ ...holder, kind: 'standby', seconds: null, transactions: 11 }, true],
+    [{ ...holder, kind: 'standby', seconds: null, transactions: 10 }, false],
   ] as const)('a holder is told of once it is past its limit: %o', (given, isTold) => {
     expect(codes({ holders: [given] }).includes('xmin warning XMIN_HELD')).toBe(isTold)
   })
@@ -72,11 +81,7 @@ describe('the judgement of the doctor', () => {
   })
 
   test('a holder is described in both languages', () => {
-    const [, finding] = examine(
-      { ...facts, holders: [{ ...holder, kind: 'session', query: 'select 1' }] },
-      limits,
-      null,
-    )
+    const [, finding] = examine({ ...facts, holders: [{ ...holder, query: 'select 1' }] }, limits, null)
     if (finding === undefined) throw new Error('nothing was found')
     expect(findingText(finding, findingTexts, plainWording)).toEqual({
       message:
@@ -91,7 +96,7 @@ describe('the judgement of the doctor', () => {
 const CALLS: { readonly [Code in FindingCode]?: FindingFacts[Code] } = {
   SCHEMA_NOT_CURRENT: { state: 'behind', found: 3, needed: 8 },
   SCHEMA_CHANGED: { steps: ['0001_core'] },
-  OBJECT_BROKEN: { kind: 'index', name: 'outbox_event_xid', problem: 'missing' },
+  OBJECT_BROKEN: { kind: 'index', name: 'outbox_event_xid', problem: 'missing', table: null },
   RIGHT_SURPLUS: { role: 'public', right: 'SELECT', object: 'outbox_event' },
   TABLES_UNREADABLE: { tables: ['outbox_event'] },
   DEAD_TUPLES: { table: 'outbox_delivery', deadTuples: 5, liveTuples: 1, lastVacuum: null },
@@ -150,10 +155,21 @@ test('an index that is invalid has to be dropped first, in both languages', () =
     check: 'objects',
     severity: 'problem',
     code: 'OBJECT_BROKEN',
-    facts: { kind: 'index', name: 'outbox_delivery_due', problem: 'invalid' },
+    facts: { kind: 'index', name: 'outbox_delivery_due', problem: 'invalid', table: null },
   }
   expect(findingText(finding, findingTexts, plainWording).advice).toContain('drop it first')
   expect(findingText(finding, findingsKo, plainWording).advice).toMatch(/^지우고 다시 만드십시오/)
+})
+
+test('the name of a prepared transaction stands in the advice as SQL takes it, in both languages', () => {
+  const finding: JudgedFinding = {
+    check: 'xmin',
+    severity: 'warning',
+    code: 'XMIN_HELD',
+    facts: { kind: 'prepared', name: "kim's", pid: null, query: null, seconds: 90, transactions: 1 },
+  }
+  expect(findingText(finding, findingTexts, plainWording).advice).toContain("rollback prepared 'kim''s'")
+  expect(findingText(finding, findingsKo, plainWording).advice).toContain("rollback prepared 'kim''s'")
 })
 
 describe('a statement that is shown', () => {

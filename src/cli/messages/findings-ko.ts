@@ -3,6 +3,7 @@ import {
   type FindingTexts,
   megabytes,
   nameList,
+  quoted,
   typeList,
 } from '../../inspect/finding-texts.ts'
 import type { XminHolder } from '../../store/doctor-facts.ts'
@@ -27,8 +28,8 @@ const DURABILITY_ADVICE: Readonly<Record<string, string>> = {
 
 const HOLDER_ADVICE: Readonly<Record<XminHolder['kind'], (holder: XminHolder) => string>> = {
   session: ({ pid }) => `트랜잭션을 끝내게 하거나 종료하십시오: select pg_terminate_backend(${pid})`,
-  prepared: ({ name }) => `끝낼 사람이 없으면: rollback prepared '${name}'`,
-  slot: ({ name }) => `더 이상 읽지 않으면: select pg_drop_replication_slot('${name}')`,
+  prepared: ({ name }) => `끝낼 사람이 없으면: rollback prepared ${quoted(name)}`,
+  slot: ({ name }) => `더 이상 읽지 않으면: select pg_drop_replication_slot(${quoted(name)})`,
   standby: () => '스탠바이에서 무엇이 실행되는지 보거나 hot_standby_feedback을 끄십시오.',
 }
 
@@ -45,11 +46,11 @@ export const findingsKo: FindingTexts = {
     advice: '누가 적용된 단계를 고쳤는지 확인하고 새로 만든 스키마와 비교하십시오.',
   }),
   OBJECTS_SOUND: () => fine('모든 인덱스와 트리거가 정상입니다.'),
-  OBJECT_BROKEN: ({ kind, name, problem }) => ({
+  OBJECT_BROKEN: ({ kind, name, problem, table }) => ({
     message: `${KINDS[kind]} ${name}이(가) ${PROBLEMS[problem]}.`,
     advice:
       problem === 'disabled'
-        ? `켜십시오(alter table … enable trigger ${name}). 그 뒤 commitpost verify로 그동안 쓰인 것을 확인하십시오.`
+        ? `켜십시오(alter table ${table} enable trigger ${name}). 그 뒤 commitpost verify로 그동안 쓰인 것을 확인하십시오.`
         : `${problem === 'invalid' ? '지우고 ' : ''}다시 만드십시오. commitpost migrate sql이 정의를 출력합니다. 그 뒤 commitpost verify로 확인하십시오.`,
   }),
   RIGHTS_SOUND: () => fine('필요 없는 권한을 가진 역할이 없습니다.'),

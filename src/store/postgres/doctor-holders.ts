@@ -3,8 +3,9 @@ import { type PgClient, rawQuery } from './client.ts'
 
 const MOST_HOLDERS = 20
 
-// Of the whole server: a transaction with an id of its own holds everybody's horizon. Slots have no time, and a role
-// without pg_read_all_stats is not told since when others are at it.
+// Of the whole server: a transaction with an id of its own holds everybody's horizon. Slots have no time, nor have
+// standbys: one that is connected for weeks reports another horizon every few seconds. A role without pg_read_all_stats is not told since when
+// others are at it.
 const holdersSql = `
   select h.* from (
     select 'session' as kind, nullif(a.application_name, '') as name, a.pid,
@@ -22,8 +23,7 @@ const holdersSql = `
     select 'slot', s.slot_name, s.active_pid, null, null, greatest(age(s.xmin), age(s.catalog_xmin))
       from pg_replication_slots s where coalesce(s.xmin, s.catalog_xmin) is not null
     union all
-    select 'standby', nullif(r.application_name, ''), r.pid, null,
-           extract(epoch from clock_timestamp() - r.backend_start)::float8, age(r.backend_xmin)
+    select 'standby', nullif(r.application_name, ''), r.pid, null, null, age(r.backend_xmin)
       from pg_stat_replication r where r.backend_xmin is not null) h
    order by h.transactions desc, h.seconds desc nulls last
    limit ${MOST_HOLDERS}`

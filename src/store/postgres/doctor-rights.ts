@@ -17,9 +17,11 @@ export async function unreadableTables(client: PgClient, schema: QuotedSchema): 
 }
 
 // What is open to everybody, and who but the owner could change what is written once or remove anything. The functions
-// that run with their owner's rights are the doors in that wall.
+// that run with their owner's rights are the doors in that wall. Names are as SQL takes them, whatever the search_path of
+// whoever takes the right back: regprocedure names the schema only where it is not on that of this session.
 const surplusSql = `
-  select coalesce(r.rolname, 'public'), lower(a.privilege_type), c.relname
+  select coalesce(quote_ident(r.rolname), 'public'), lower(a.privilege_type),
+         format('%s.%I', c.relnamespace::regnamespace, c.relname)
     from pg_class c cross join lateral aclexplode(c.relacl) a left join pg_roles r on r.oid = a.grantee
    where ${ours} and a.grantee <> c.relowner and c.relkind in ('r', 'p', 'S')
      and (a.grantee = 0 or a.privilege_type in ('TRUNCATE', 'TRIGGER')
@@ -28,7 +30,9 @@ const surplusSql = `
               and a.privilege_type in ('UPDATE', 'DELETE'))
           or (c.relname in ('outbox_delivery', 'outbox_dead_letter') and a.privilege_type = 'DELETE'))
   union all
-  select 'public', 'execute', p.oid::regprocedure::text
+  select 'public', 'execute',
+         case when pg_function_is_visible(p.oid) then p.pronamespace::regnamespace || '.' else '' end
+           || p.oid::regprocedure
     from pg_proc p cross join lateral aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a
    where p.pronamespace = (select n.oid from pg_namespace n where n.nspname = $1) and p.proname like 'outbox\\_%'
      and p.prosecdef and a.grantee = 0

@@ -6,7 +6,7 @@ import { dateOf, timeColumn } from './time-column.ts'
 // A row is its header of 24 bytes, a line pointer of 4, and its columns by their average width. An estimate: pgstattuple
 // would read the whole table.
 const sizesSql = `
-  select t.relname, t.n_live_tup, t.n_dead_tup, pg_relation_size(c.oid),
+  select format('%I.%I', t.schemaname, t.relname), t.n_live_tup, t.n_dead_tup, pg_relation_size(c.oid),
          case when c.reltuples >= 0 and w.width is not null
               then greatest(0, pg_relation_size(c.oid) - (c.reltuples * (28 + w.width))::bigint) end,
          ${timeColumn('greatest(t.last_vacuum, t.last_autovacuum)')},
