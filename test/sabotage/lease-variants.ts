@@ -1,4 +1,4 @@
-import { beat, DONE, retryNow } from '../store/contract/helpers.ts'
+import { beat, DONE, LEASE_MS, retryNow } from '../store/contract/helpers.ts'
 import type { Actor } from './actor.ts'
 import type { Trial } from './trial.ts'
 import type { Variant } from './variant.ts'
@@ -86,6 +86,28 @@ export const leaseVariants: readonly Variant[] = [
     async play(trial) {
       trial.rewrite(/[dl]\.(?:locked_)?until < clock_timestamp\(\)/, 'true')
       await runBesideAnother(trial)
+    },
+  },
+  {
+    name: 'leases are not extended',
+    order: 'none',
+    caught: ['duplicate'],
+    async play(trial) {
+      trial.rewrite(/locked_until = \(select until from moment\)/, 'locked_until = d.locked_until')
+      trial.rewrite(/(?<= set )until = \(select until from moment\)(?=\s+where k\.)/, 'until = k.until')
+      const [w1, w2] = [trial.actor('w1'), trial.actor('w2')]
+      await trial.subscribe()
+      await trial.publish('a')
+      const delivery = await w1.claimOne()
+      const run = w1.begin(delivery)
+      // Its handler takes longer than a lease lasts, and heartbeats go out meanwhile.
+      for (let beats = 0; beats < 4; beats += 1) {
+        await trial.passLeases(LEASE_MS / 3)
+        await beat(w1.store, trial.sub, 'w1', [delivery])
+      }
+      await w2.drain()
+      run.done()
+      await w1.settle(delivery, DONE)
     },
   },
   {

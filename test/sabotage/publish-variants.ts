@@ -1,10 +1,4 @@
-import {
-  createOutbox,
-  defineEvents,
-  type Transaction,
-  UnknownOutcomeError,
-  unchecked,
-} from '../../src/index.ts'
+import { createOutbox, type Transaction, UnknownOutcomeError } from '../../src/index.ts'
 import { ManualClock } from '../../src/runtime/manual-clock.ts'
 import { sqlState } from '../../src/runtime/sql-state.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'
@@ -15,12 +9,9 @@ import { untilActive } from '../store/contract/helpers.ts'
 import { eventually } from '../support/program.ts'
 import { sturdyPool } from '../support/sturdy-pool.ts'
 import { identityOf } from './actor.ts'
+import { events } from './events.ts'
 import { SUBSCRIPTION, type Trial } from './trial.ts'
 import type { Variant } from './variant.ts'
-
-const events = defineEvents({
-  OrderPlaced: { stream: 'shop.order', aggregate: 'order', schema: unchecked<{ total: number }>() },
-})
 
 function outboxOf({ h }: Trial) {
   const { pool, schema } = h.db

@@ -5,6 +5,7 @@ import { handlerVariants } from './handler-variants.ts'
 import { leaseVariants } from './lease-variants.ts'
 import { orderVariants } from './order-variants.ts'
 import { publishVariants } from './publish-variants.ts'
+import { shutdownVariants } from './shutdown-variants.ts'
 import { Trial } from './trial.ts'
 import type { Variant } from './variant.ts'
 import { widenVariants } from './widen-variants.ts'
@@ -13,6 +14,7 @@ const variants: readonly Variant[] = [
   ...publishVariants,
   ...claimVariants,
   ...leaseVariants,
+  ...shutdownVariants,
   ...orderVariants,
   ...widenVariants,
   ...handlerVariants,

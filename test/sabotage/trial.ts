@@ -141,6 +141,17 @@ export class Trial implements AsyncDisposable {
     await lapse(this.h.db, worker)
   }
 
+  /** So much of every lease passes, as time on the database's clock would make it. */
+  async passLeases(ms: number): Promise<void> {
+    const earlier = (column: string): string => `${column} = ${column} - $1 * interval '1 millisecond'`
+    for (const statement of [
+      `update outbox_delivery set ${earlier('locked_until')} where status = 'PROCESSING'`,
+      `update outbox_lease set ${earlier('until')}`,
+    ]) {
+      await this.h.db.pool.query(statement, [ms])
+    }
+  }
+
   /** Waits between attempts are over. */
   async passTime(): Promise<void> {
     await this.h.db.pool.query(
