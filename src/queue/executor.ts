@@ -8,7 +8,7 @@ import type { Held } from './hand.ts'
 /** What runs handlers is made of. */
 export interface ExecutorParts<Delivery extends ClaimedDelivery> {
   readonly backlog: Pick<Backlog<Delivery>, 'ready' | 'next'>
-  readonly gate: SoloGate
+  readonly soloGate: SoloGate
   readonly clock: Clock
   readonly concurrency: number
   /** Hands one delivery over. Never throws and never rejects. */
@@ -77,9 +77,9 @@ export class Executor<Delivery extends ClaimedDelivery> {
   }
 
   async #loop(): Promise<void> {
-    const { backlog, gate } = this.#parts
+    const { backlog, soloGate } = this.#parts
     this.#loops += 1
-    while (backlog.ready > 0 && (gate.tryEnter() || (await gate.enter(this.#closing.signal)))) {
+    while (backlog.ready > 0 && (soloGate.tryEnter() || (await soloGate.enter(this.#closing.signal)))) {
       try {
         const held = backlog.next()
         const startedMs = this.#parts.clock.monotonicMs()
@@ -91,7 +91,7 @@ export class Executor<Delivery extends ClaimedDelivery> {
       } catch (error) {
         this.#parts.onFault(error)
       }
-      gate.leave()
+      soloGate.leave()
       if (this.#turnIsOver()) await this.#yieldTurn()
     }
     this.#loops -= 1

@@ -17,6 +17,23 @@ interface KeyState {
   readonly running: HeldOfKey[]
 }
 
+/** How events of a key follow each other. */
+export interface KeyBacklogOptions {
+  /** Whether a dead letter holds back what comes after it on its key. */
+  readonly onDead: 'block' | 'continue'
+  /**
+   * Starts what was published first, whatever its key: for one at a time over the whole cluster.
+   * @default false
+   */
+  readonly strictly?: boolean
+  /**
+   * How many of a key may be running: more than one only where whoever runs them keeps their order, and lets none of them
+   * succeed behind one that did not.
+   * @default 1
+   */
+  readonly together?: number
+}
+
 /**
  * For ordered subscriptions: of each ordering key one at a time, in position order, and many keys at once.
  *
@@ -33,12 +50,7 @@ export class KeyBacklog implements Backlog<LaneDelivery> {
   readonly #together: number
   #closed = false
 
-  /**
-   * `strictly` starts what was published first, whatever its key: for one at a time over the whole cluster. `together` is
-   * how many of a key may be running: more than one only where whoever runs them keeps their order, and lets none of them
-   * succeed behind one that did not.
-   */
-  constructor(onDead: 'block' | 'continue', strictly = false, together = 1) {
+  constructor({ onDead, strictly = false, together = 1 }: KeyBacklogOptions) {
     this.#onDead = onDead
     this.#strictly = strictly
     this.#together = together
@@ -120,7 +132,7 @@ export class KeyBacklog implements Backlog<LaneDelivery> {
 
   #ended(held: HeldOfKey, settlement: Settlement, lost: boolean): Returned {
     const state = this.#stateOf(held.delivery.key)
-    ended(state, held)
+    removeRunning(state, held)
     if (letsKeyGoOn(settlement, this.#onDead)) {
       // Given up before it was done: most likely it comes again, and nothing that follows it may be done before.
       if (lost) return this.#lostAfterAll(held)
@@ -247,7 +259,7 @@ export class KeyBacklog implements Backlog<LaneDelivery> {
   }
 }
 
-function ended({ running }: KeyState, held: HeldOfKey): void {
+function removeRunning({ running }: KeyState, held: HeldOfKey): void {
   const index = running.indexOf(held)
   if (index >= 0) running.splice(index, 1)
 }

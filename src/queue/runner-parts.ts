@@ -48,7 +48,7 @@ export interface RunnerParts<Delivery extends ClaimedDelivery> {
   hasStrays(): boolean
   /** Told once a batch of results is written: for what may go on now. */
   afterSettled(written: readonly Ended<Delivery>[]): void
-  readonly gate: SoloGate
+  readonly soloGate: SoloGate
   readonly clock: Clock
   readonly random: Random
   readonly observer: Observer

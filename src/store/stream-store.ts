@@ -77,8 +77,8 @@ export interface ParkedEvent {
   readonly durationMs: number
 }
 
-/** What is to be known before events are handed over. */
-export interface StreamGate {
+/** What is to be known before events are handed over: what `streamGate` answers. */
+export interface GateAnswer {
   /** False when the lease is another's by now, or the subscription takes more than when it began. */
   readonly held: boolean
   readonly paused: boolean
@@ -171,7 +171,7 @@ export interface StreamStore {
     lease: StreamLease,
     keys: readonly string[],
     doubtful: readonly LoggedEvent[],
-  ): Promise<StreamGate>
+  ): Promise<GateAnswer>
   /** Sets events aside as deliveries. False, with nothing written, when the lease is another's. */
   parkEvents(lease: StreamLease, events: readonly ParkedEvent[]): Promise<boolean>
   /** Records how far it is. False, with nothing written, when the lease is another's or the subscription takes more. */

@@ -1,4 +1,4 @@
-import type { LoggedEvent, StreamGate, StreamLease, StreamStore } from '../store/stream-store.ts'
+import type { GateAnswer, LoggedEvent, StreamLease, StreamStore } from '../store/stream-store.ts'
 import type { LogEntry } from './log-window.ts'
 
 /** What asking about events of the log needs. */
@@ -22,18 +22,18 @@ export class EventGate {
   }
 
   /** No event beyond `parkedTo` has a delivery. */
-  async ask(batch: readonly LogEntry[], parkedTo: bigint): Promise<StreamGate> {
+  async ask(batch: readonly LogEntry[], parkedTo: bigint): Promise<GateAnswer> {
     const { store, lease } = this.#parts
     const doubtful = doubtfulOf(batch, parkedTo)
     // Nearly always no key is open, and to name thousands of them costs more than to hand their events over.
     if (!this.#hasOpen && batch.length > FEW) {
-      const gate = await store.streamGate(lease, [], doubtful)
-      this.#hasOpen = gate.hasOpen
-      if (!gate.hasOpen) return gate
+      const answer = await store.streamGate(lease, [], doubtful)
+      this.#hasOpen = answer.hasOpen
+      if (!answer.hasOpen) return answer
     }
-    const gate = await store.streamGate(lease, this.#keysOf(batch), doubtful)
-    this.#hasOpen = gate.hasOpen
-    return gate
+    const answer = await store.streamGate(lease, this.#keysOf(batch), doubtful)
+    this.#hasOpen = answer.hasOpen
+    return answer
   }
 
   #keysOf(batch: readonly LogEntry[]): readonly string[] {

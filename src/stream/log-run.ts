@@ -3,7 +3,7 @@ import { ignoreWorkerEvents, type Observer } from '../observe/worker-events.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { SoloGate } from '../runtime/gate.ts'
 import { nextTurn } from '../runtime/turn.ts'
-import type { LoggedEvent, ParkedEvent, StreamGate, StreamLease, StreamStore } from '../store/stream-store.ts'
+import type { GateAnswer, LoggedEvent, ParkedEvent, StreamLease, StreamStore } from '../store/stream-store.ts'
 import { EventGate } from './event-gate.ts'
 import { KeyChains } from './key-chains.ts'
 import { leaseLost } from './lease-lost.ts'
@@ -34,7 +34,7 @@ export interface LogRunParts<Place> {
   /** It cannot go on: the lease is lost, or the database refused. */
   onFailed(error: unknown): void
   /** Whoever has to run alone in this process holds others back there. */
-  readonly gate: SoloGate
+  readonly soloGate: SoloGate
   readonly clock: Clock
   readonly observer: Observer
 }
@@ -55,7 +55,7 @@ export class LogRun<Place> {
   readonly #chains: KeyChains
   readonly #parking: Parking
   readonly #untold = new Map<LogEntry, () => void>()
-  readonly #gate: EventGate
+  readonly #eventGate: EventGate
   readonly #stopping = new AbortController()
   /** Asked several times for each event: a signal takes longer to answer. */
   #isStopped = false
@@ -63,7 +63,7 @@ export class LogRun<Place> {
   #asked: LogEntry[] = []
   #isAsking = false
   #running = 0
-  #isAtGate = false
+  #isAtSoloGate = false
   #leftToQueue: number
   #waiting: (() => void)[] = []
 
@@ -72,7 +72,7 @@ export class LogRun<Place> {
     const { lease, store } = parts
     this.#window = new LogWindow(parts.mergePlaces)
     this.#chains = new KeyChains(parts.together)
-    this.#gate = new EventGate({ store, lease, keyOf: (event) => this.#keyOf(event) })
+    this.#eventGate = new EventGate({ store, lease, keyOf: (event) => this.#keyOf(event) })
     this.#parkedTo = parts.parkedTo
     this.#leftToQueue = lease.crashes > CRASHES_BORNE ? MOST_EVENTS * 2 : 0
     this.#parking = new Parking({
@@ -159,12 +159,12 @@ export class LogRun<Place> {
   async #askNext(): Promise<void> {
     const batch = this.#asked.slice(0, BATCH)
     this.#parking.beginLook()
-    const gate = await this.#gate.ask(batch, this.#parkedTo)
-    if (!gate.held) throw leaseLost()
-    if (gate.paused) return this.#parts.clock.sleep(PAUSE_MS, this.#stopping.signal)
+    const answer = await this.#eventGate.ask(batch, this.#parkedTo)
+    if (!answer.held) throw leaseLost()
+    if (answer.paused) return this.#parts.clock.sleep(PAUSE_MS, this.#stopping.signal)
     this.#asked = this.#asked.slice(batch.length)
     for (const entry of batch) {
-      this.#route(entry, gate)
+      this.#route(entry, answer)
       // Each at once where that is possible: what is made for it is then gone before the next.
       this.#start()
     }
@@ -173,53 +173,53 @@ export class LogRun<Place> {
     await nextTurn()
   }
 
-  #route(entry: LogEntry, gate: StreamGate): void {
+  #route(entry: LogEntry, answer: GateAnswer): void {
     const { event } = entry
-    if (gate.settled.size > 0 && gate.settled.has(event.eventId)) return this.#window.end(entry)
+    if (answer.settled.size > 0 && answer.settled.has(event.eventId)) return this.#window.end(entry)
     const key = this.#keyOf(event)
     entry.key = key
-    const isOpen = key !== null && (gate.openKeys.has(key) || this.#parking.has(key))
+    const isOpen = key !== null && (answer.openKeys.has(key) || this.#parking.has(key))
     if (this.#leftToQueue === 0 && !isOpen) return this.#chains.add(entry)
     if (this.#leftToQueue > 0) this.#leftToQueue -= 1
     this.#park(entry, waiting(entry, 0))
   }
 
   #start(): void {
-    const { clock, concurrency, gate, isGood } = this.#parts
+    const { clock, concurrency, soloGate, isGood } = this.#parts
     while (this.#running < concurrency && this.#chains.ready > 0 && !this.#isStopped) {
       const nowMs = clock.monotonicMs()
       if (!isGood(nowMs)) return
-      if (!gate.tryEnter()) return this.#waitAtGate()
+      if (!soloGate.tryEnter()) return this.#waitAtSoloGate()
       const entry = this.#chains.take()
       if (entry !== undefined) this.#run(entry, nowMs)
     }
   }
 
-  #waitAtGate(): void {
-    if (this.#isAtGate) return
-    this.#isAtGate = true
-    const { gate } = this.#parts
-    void gate.enter(this.#stopping.signal).then((entered) => {
-      this.#isAtGate = false
+  #waitAtSoloGate(): void {
+    if (this.#isAtSoloGate) return
+    this.#isAtSoloGate = true
+    const { soloGate } = this.#parts
+    void soloGate.enter(this.#stopping.signal).then((entered) => {
+      this.#isAtSoloGate = false
       if (!entered) return
-      gate.leave()
+      soloGate.leave()
       this.#start()
       this.#tellPassed()
     })
   }
 
   #run(entry: LogEntry, startedMs: number): void {
-    const { lease, gate } = this.#parts
+    const { lease, soloGate } = this.#parts
     const delivery = new FirstDelivery(entry.event, lease.maxAttempts)
     const outcome = this.#parts.dispatch(delivery)
     if (!(outcome instanceof Promise)) {
-      gate.leave()
+      soloGate.leave()
       return this.#ended(entry, delivery, outcome, startedMs)
     }
     this.#running += 1
     void outcome.then((result) => {
       this.#running -= 1
-      gate.leave()
+      soloGate.leave()
       this.#ended(entry, delivery, result, startedMs)
       this.#start()
       this.#tellPassed()

@@ -30,7 +30,7 @@ export class LogTurn {
   #failure: { readonly error: unknown } | null = null
   #confirmedMs: number
   #isLost = false
-  #run: {
+  #current: {
     readonly running: number
     readonly parkedTo: bigint
     stop(): Promise<void>
@@ -47,7 +47,7 @@ export class LogTurn {
   }
 
   get running(): number {
-    return this.#run?.running ?? 0
+    return this.#current?.running ?? 0
   }
 
   /** Ends it, for this reason or, with null, because it is to end. */
@@ -55,7 +55,7 @@ export class LogTurn {
     if (this.#over.signal.aborted) return
     this.#failure = error === null ? null : { error }
     this.#over.abort()
-    void this.#run?.stop()
+    void this.#current?.stop()
   }
 
   /** Reads until it is ended. Returns why, if there is a reason. Never rejects. */
@@ -199,7 +199,7 @@ export class LogTurn {
     const run = new LogRun<Place>({
       ...this.#parts,
       // What this turn has set aside may come again from the table.
-      parkedTo: this.#run?.parkedTo ?? BigInt(lease.parkedTo),
+      parkedTo: this.#current?.parkedTo ?? BigInt(lease.parkedTo),
       subscription: subscription.name,
       orderBy: subscription.orderBy,
       isGood: (atMs) => atMs - this.#confirmedMs <= leaseMs - marginMs,
@@ -207,7 +207,7 @@ export class LogTurn {
       onPassed,
       onFailed: (error) => this.end(error),
     })
-    this.#run = run
+    this.#current = run
     return run
   }
 
@@ -243,7 +243,7 @@ export class LogTurn {
     const beat = await store.beatStream(lease, leaseMs)
     if (!beat.held) return this.#lose(leaseLost())
     this.#confirmedMs = askedMs
-    this.#run?.confirmed()
+    this.#current?.confirmed()
     if (this.#session === null) return
     if (!beat.published) this.#giveUpLog(this.#session, 'publication-changed')
     else if (beat.retainedBytes > walBudgetBytes) this.#giveUpLog(this.#session, 'wal-budget')

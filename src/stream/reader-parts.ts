@@ -26,7 +26,7 @@ export interface StreamReaderParts {
   /** Aborts the signals of running handlers, and gives them up after the grace. */
   interrupt(reason: Error, graceMs: number): void
   decide(delivery: LogDelivery, outcome: DeliveryOutcome): Settlement
-  readonly gate: SoloGate
+  readonly soloGate: SoloGate
   readonly clock: Clock
   readonly random: Random
   readonly observer: Observer

@@ -101,8 +101,11 @@ function composeOrdered(
     onRefused: (error) => observer({ kind: 'error', during: 'taking lanes', error, subscription: name }),
     onCrashed: (dead) => tellCrashed(observer, name, dead),
   })
-  const together = mayGoTogether(resolved) ? resolved.batchSize : 1
-  const backlog = new KeyBacklog(onDead, resolved.concurrency === 1, together)
+  const backlog = new KeyBacklog({
+    onDead,
+    strictly: resolved.concurrency === 1,
+    together: mayGoTogether(resolved) ? resolved.batchSize : 1,
+  })
   const unparker = new Unparker({
     store,
     subscriptionId: id,
@@ -153,11 +156,11 @@ interface KindParts<Delivery extends ClaimedDelivery> {
   afterSettled(written: readonly Ended<Delivery>[]): void
   /** How many of the first results may be written in one batch. */
   together(results: readonly Ended<Delivery>[]): number
-  /** The key of which nothing may be written before this result is; null where that is any. */
+  /** The key whose later results wait until this one is written; null where none may follow before that, or without order. */
   turnOf(result: Ended<Delivery>): string | null
   /** Whether something in hand has to be written before this one may be DONE. */
   hasUnsettledBefore(delivery: Delivery): boolean
-  /** Whether nothing that has to be written first cannot be. */
+  /** Whether it may be DONE now: nothing that comes before it is unwritten, or to be run again. */
   mayBeDone(delivery: Delivery): boolean
   /** Resolves when what `afterSettled` began is done. */
   idle(): Promise<void>
@@ -219,7 +222,7 @@ function compose<Delivery extends ClaimedDelivery>(
     backlog: kind.backlog,
     hand: kind.hand,
     afterSettled: (written) => kind.afterSettled(written),
-    gate: env.gate,
+    soloGate: env.soloGate,
     random,
     observer,
     clock: env.leaseClock,

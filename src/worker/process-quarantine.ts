@@ -6,7 +6,7 @@ import { SoloGate } from '../runtime/gate.ts'
 /** What all workers of a process share: a suspect is alone only where none of them runs anything beside it. */
 export interface ProcessQuarantine {
   /** Which every handler passes. */
-  readonly gate: SoloGate
+  readonly soloGate: SoloGate
   readonly quarantine: SuspectQuarantine
   /** Whose handlers are counted. */
   readonly strays: Strays
@@ -18,8 +18,8 @@ const byClock = new WeakMap<Clock, ProcessQuarantine>()
 export function processQuarantine(clock: Clock): ProcessQuarantine {
   const known = byClock.get(clock)
   if (known !== undefined) return known
-  const gate = new SoloGate()
-  const made = { gate, quarantine: new SuspectQuarantine(gate, clock), strays: new Strays() }
+  const soloGate = new SoloGate()
+  const made = { soloGate, quarantine: new SuspectQuarantine(soloGate, clock), strays: new Strays() }
   byClock.set(clock, made)
   return made
 }

@@ -106,10 +106,10 @@ export class WorkerSession {
 
   static async #register(parts: WorkerParts, store: WorkerStore): Promise<WorkerSession> {
     const { options, id } = parts
-    const { gate, strays } = processQuarantine(parts.clock)
+    const { soloGate, strays } = processQuarantine(parts.clock)
     const giveUp = new AbortController()
     const limits = { leaseMs: options.leaseMs, marginMs: options.marginMs }
-    const shared = { ...parts, store, gate, strays, limits, leaseClock: leaseClock(parts.clock) }
+    const shared = { ...parts, store, soloGate, strays, limits, leaseClock: leaseClock(parts.clock) }
     const env = { ...shared, workerId: id, giveUp: giveUp.signal }
     const running: RunningSubscription[] = []
     await store.assertReady()

@@ -23,7 +23,7 @@ export interface WorkerEnvironment {
   readonly limits: LeaseLimits
   readonly catalogue: Catalogue
   readonly services: ContextServices<ClaimedDelivery>
-  readonly gate: SoloGate
+  readonly soloGate: SoloGate
   readonly strays: Strays
   readonly clock: Clock
   /** By which leases are judged. */

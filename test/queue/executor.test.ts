@@ -18,7 +18,7 @@ function setup({ concurrency = 2, sync = false, good = () => true }: Setup = {})
   let idles = 0
   const executor = new Executor<LaneDelivery>({
     backlog,
-    gate,
+    soloGate: gate,
     clock,
     concurrency,
     dispatch: (delivery) => {

@@ -6,7 +6,7 @@ import { claim, takeAll } from './key-claims.ts'
 
 describe('two of a key that are lost before they started', () => {
   const losing = (known: boolean) => {
-    const backlog = new KeyBacklog('block')
+    const backlog = new KeyBacklog({ onDead: 'block' })
     const { batch } = claim(backlog, 'a', 1, 2)
     for (const held of batch) held.lost = true
     expect(backlog.lose(batch, known)).toMatchObject({ dropped: batch, givenBack: [] })

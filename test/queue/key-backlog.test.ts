@@ -11,7 +11,7 @@ const DEAD: Settlement = { kind: 'dead', failure }
 
 describe('a backlog by key', () => {
   test('starts one of each key, many keys at once', () => {
-    const backlog = new KeyBacklog('block')
+    const backlog = new KeyBacklog({ onDead: 'block' })
     claim(backlog, 'a', 1, 3)
     claim(backlog, 'b', 2, 4)
     expect(backlog.ready).toBe(2)
@@ -20,7 +20,7 @@ describe('a backlog by key', () => {
   })
 
   test('U4 starts the next of a key as soon as the one before has succeeded, before that is written down', () => {
-    const backlog = new KeyBacklog('block')
+    const backlog = new KeyBacklog({ onDead: 'block' })
     claim(backlog, 'a', 1, 2)
     const first = backlog.next()
     expect(backlog.next()).toBeNull()
@@ -29,7 +29,7 @@ describe('a backlog by key', () => {
   })
 
   test('keeps position order within a key, also when a later claim brings an earlier event', () => {
-    const backlog = new KeyBacklog('block')
+    const backlog = new KeyBacklog({ onDead: 'block' })
     claim(backlog, 'a', 5, 100)
     claim(backlog, 'a', 9)
     const order: number[] = []
@@ -41,7 +41,7 @@ describe('a backlog by key', () => {
   })
 
   test('gives back the rest of a key whose event failed, and leaves other keys alone', () => {
-    const backlog = new KeyBacklog('block')
+    const backlog = new KeyBacklog({ onDead: 'block' })
     const { batch } = claim(backlog, 'a', 1, 3, 4)
     claim(backlog, 'b', 2)
     const first = backlog.next()
@@ -53,7 +53,7 @@ describe('a backlog by key', () => {
   })
 
   test('parks what a claim brings that was sent before the failure was written down', () => {
-    const backlog = new KeyBacklog('block')
+    const backlog = new KeyBacklog({ onDead: 'block' })
     const { batch } = claim(backlog, 'a', 1)
     backlog.next()
     const underWay = backlog.claimSent()
@@ -64,7 +64,7 @@ describe('a backlog by key', () => {
   })
 
   test('parks what a claim brings while the failure is not written down', () => {
-    const backlog = new KeyBacklog('block')
+    const backlog = new KeyBacklog({ onDead: 'block' })
     const { batch } = claim(backlog, 'a', 1)
     backlog.next()
     backlog.ended(batch[0] ?? heldAt(0), RETRY)
@@ -73,7 +73,7 @@ describe('a backlog by key', () => {
   })
 
   test('goes on with what a claim brings that was sent after the failure was written down', () => {
-    const backlog = new KeyBacklog('block')
+    const backlog = new KeyBacklog({ onDead: 'block' })
     const { batch } = claim(backlog, 'a', 1)
     backlog.next()
     const underWay = backlog.claimSent()
@@ -86,7 +86,7 @@ describe('a backlog by key', () => {
   })
 
   test('takes the failed event itself back from a claim that was under way, for that claim has seen it fail', () => {
-    const backlog = new KeyBacklog('block')
+    const backlog = new KeyBacklog({ onDead: 'block' })
     const { batch } = claim(backlog, 'a', 1)
     backlog.next()
     backlog.ended(batch[0] ?? heldAt(0), RETRY)
@@ -98,7 +98,7 @@ describe('a backlog by key', () => {
   })
 
   test('goes on at once when no claim was under way', () => {
-    const backlog = new KeyBacklog('block')
+    const backlog = new KeyBacklog({ onDead: 'block' })
     const { batch } = claim(backlog, 'a', 1)
     backlog.next()
     backlog.ended(batch[0] ?? heldAt(0), RETRY)
@@ -107,18 +107,18 @@ describe('a backlog by key', () => {
   })
 
   test("blocks a key at a dead letter, or goes on, as 'onDead' says", () => {
-    const blocking = new KeyBacklog('block')
+    const blocking = new KeyBacklog({ onDead: 'block' })
     claim(blocking, 'a', 1, 2)
     const returned = blocking.ended(blocking.next() ?? heldAt(0), DEAD)
     expect(positionsOf(returned.map(({ held }) => held))).toEqual([2])
-    const continuing = new KeyBacklog('continue')
+    const continuing = new KeyBacklog({ onDead: 'continue' })
     claim(continuing, 'a', 1, 2)
     expect(continuing.ended(continuing.next() ?? heldAt(0), DEAD)).toEqual([])
     expect(takeAll(continuing)).toEqual([2])
   })
 
   test('runs an adopted suspect before what is waiting of its key', () => {
-    const backlog = new KeyBacklog('block')
+    const backlog = new KeyBacklog({ onDead: 'block' })
     claim(backlog, 'a', 2, 3)
     const suspect = heldAt(1, { key: 'a', wasHeld: true, suspect: true })
     expect(backlog.adopt([suspect], backlog.claimSent())).toEqual([suspect])
@@ -128,7 +128,7 @@ describe('a backlog by key', () => {
   })
 
   test('does not adopt a suspect while something earlier of its key is in hand or on its way back', () => {
-    const backlog = new KeyBacklog('block')
+    const backlog = new KeyBacklog({ onDead: 'block' })
     const { batch } = claim(backlog, 'a', 1)
     const suspect = heldAt(2, { key: 'a', wasHeld: true, suspect: true })
     expect(backlog.adopt([suspect], backlog.claimSent())).toEqual([])
@@ -139,7 +139,7 @@ describe('a backlog by key', () => {
   })
 
   test('judges each of several suspects by what was on its way back when they were claimed', () => {
-    const backlog = new KeyBacklog('block')
+    const backlog = new KeyBacklog({ onDead: 'block' })
     const { batch } = claim(backlog, 'b', 2)
     backlog.next()
     const claimNumber = backlog.claimSent()
@@ -154,7 +154,7 @@ describe('a backlog by key', () => {
   })
 
   test('stops a key whose event turned out to be lost after it was done', () => {
-    const backlog = new KeyBacklog('block')
+    const backlog = new KeyBacklog({ onDead: 'block' })
     const { batch } = claim(backlog, 'a', 1, 2, 3)
     backlog.next()
     backlog.ended(batch[0] ?? heldAt(0), DONE)
@@ -164,7 +164,7 @@ describe('a backlog by key', () => {
   })
 
   test('drops lost events that have not started, and parks what waits behind them', () => {
-    const backlog = new KeyBacklog('block')
+    const backlog = new KeyBacklog({ onDead: 'block' })
     const { batch } = claim(backlog, 'a', 1, 2, 3, 4)
     claim(backlog, 'b', 5)
     for (const index of [1, 2]) (batch[index] ?? heldAt(0)).lost = true
@@ -178,7 +178,7 @@ describe('a backlog by key', () => {
   })
 
   test('once closed gives everything back for anybody to take, also what a claim brings late', () => {
-    const backlog = new KeyBacklog('block')
+    const backlog = new KeyBacklog({ onDead: 'block' })
     claim(backlog, 'a', 1, 2)
     const underWay = backlog.claimSent()
     backlog.next()
@@ -195,7 +195,7 @@ describe('a backlog by key', () => {
 
 describe('an event that its handler completed in a transaction of its own', () => {
   const completed = (...positions: number[]) => {
-    const backlog = new KeyBacklog('block')
+    const backlog = new KeyBacklog({ onDead: 'block' })
     claim(backlog, 'a', ...positions)
     const first = backlog.next() ?? heldAt(0)
     expect(backlog.ended(first, RETRY, true)).toEqual([])
@@ -223,7 +223,7 @@ describe('an event that its handler completed in a transaction of its own', () =
 describe('an event whose result the database refuses', () => {
   /** One that ended so and was refused, with another of its key in hand behind it. */
   const refused = (settlement: Settlement) => {
-    const backlog = new KeyBacklog('block')
+    const backlog = new KeyBacklog({ onDead: 'block' })
     claim(backlog, 'a', 1, 2)
     const first = backlog.next() ?? heldAt(0)
     const returned = [...backlog.ended(first, settlement), ...backlog.unwritten(first, settlement)]
@@ -255,7 +255,7 @@ describe('an event whose result the database refuses', () => {
   })
 
   test('keeps its key waiting as before if its handler completed it', () => {
-    const backlog = new KeyBacklog('block')
+    const backlog = new KeyBacklog({ onDead: 'block' })
     claim(backlog, 'a', 1, 2)
     const first = backlog.next() ?? heldAt(0)
     backlog.ended(first, RETRY, true)

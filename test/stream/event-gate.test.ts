@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { LoggedEvent, StreamGate, StreamLease } from '../../src/store/stream-store.ts'
+import type { GateAnswer, LoggedEvent, StreamLease } from '../../src/store/stream-store.ts'
 import { EventGate } from '../../src/stream/event-gate.ts'
 import type { LogEntry } from '../../src/stream/log-window.ts'
 
@@ -14,7 +14,7 @@ function gateOf(openKeys: Set<string>) {
   const asked: { readonly keys: number; readonly doubtful: readonly string[] }[] = []
   const gate = new EventGate({
     store: {
-      streamGate: async (_, keys, doubtful): Promise<StreamGate> => {
+      streamGate: async (_, keys, doubtful): Promise<GateAnswer> => {
         asked.push({ keys: keys.length, doubtful: doubtful.map(({ eventId }) => eventId) })
         const open = new Set(keys.filter((key) => openKeys.has(key)))
         return { held: true, paused: false, hasOpen: openKeys.size > 0, openKeys: open, settled: new Set() }

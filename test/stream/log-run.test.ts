@@ -3,13 +3,13 @@ import type { DeliveryOutcome, Settlement } from '../../src/delivery/delivery.ts
 import { ignoreWorkerEvents } from '../../src/observe/worker-events.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { SoloGate } from '../../src/runtime/gate.ts'
-import type { LoggedEvent, ParkedEvent, StreamGate, StreamLease } from '../../src/store/stream-store.ts'
+import type { GateAnswer, LoggedEvent, ParkedEvent, StreamLease } from '../../src/store/stream-store.ts'
 import { LogRun } from '../../src/stream/log-run.ts'
 import { LogWindow } from '../../src/stream/log-window.ts'
 import { type LogPlace, mergePlaces } from '../../src/stream/progress-recorder.ts'
 import { comes } from '../support/patience.ts'
 
-const OPEN_GATE: StreamGate = {
+const NONE_OPEN: GateAnswer = {
   held: true,
   paused: false,
   hasOpen: false,
@@ -49,7 +49,7 @@ const LEASE: StreamLease = {
 }
 
 interface Scene {
-  gate?: (keys: readonly string[]) => Promise<StreamGate>
+  ask?: (keys: readonly string[]) => Promise<GateAnswer>
   park?: (events: readonly ParkedEvent[]) => Promise<boolean>
   isGood?: () => boolean
   fails?: (n: number) => boolean
@@ -63,7 +63,7 @@ function runOf(scene: Scene) {
   const failures: unknown[] = []
   const run = new LogRun<number>({
     store: {
-      streamGate: (_, keys) => scene.gate?.(keys) ?? Promise.resolve(OPEN_GATE),
+      streamGate: (_, keys) => scene.ask?.(keys) ?? Promise.resolve(NONE_OPEN),
       parkEvents: async (_, events) => {
         const isOurs = (await scene.park?.(events)) ?? true
         if (isOurs) parked.push(...events)
@@ -89,7 +89,7 @@ function runOf(scene: Scene) {
     mergePlaces: (_, later) => later,
     onPassed: (places) => passed.push(...places),
     onFailed: (error) => failures.push(error),
-    gate: new SoloGate(),
+    soloGate: new SoloGate(),
     clock: systemClock,
     observer: ignoreWorkerEvents,
   })
@@ -99,11 +99,11 @@ function runOf(scene: Scene) {
 test('nothing starts under a lease that was not confirmed in time, and what waited starts once it is', async () => {
   let isGood = false
   let asked = 0
-  const gate = async (): Promise<StreamGate> => {
+  const ask = async (): Promise<GateAnswer> => {
     asked += 1
-    return OPEN_GATE
+    return NONE_OPEN
   }
-  const { run, started, passed } = runOf({ isGood: () => isGood, gate })
+  const { run, started, passed } = runOf({ isGood: () => isGood, ask })
   run.offer(logged(1, 'a'))
   run.mark(1)
   await comes('it was asked', () => asked === 1)
@@ -135,27 +135,27 @@ test('a place is passed when everything before it has ended, and not before what
 })
 
 test('later events of a key that is on its way to the database are set aside, though the database did not know yet', async () => {
-  const answers: ((gate: StreamGate) => void)[] = []
-  const gate = (): Promise<StreamGate> => new Promise((resolve) => answers.push(resolve))
+  const answers: ((answer: GateAnswer) => void)[] = []
+  const ask = (): Promise<GateAnswer> => new Promise((resolve) => answers.push(resolve))
   let write: () => void = () => undefined
   const written = new Promise<void>((resolve) => {
     write = resolve
   })
   const { run, parked, started } = runOf({
     fails: (n) => n === 1,
-    gate,
+    ask,
     park: () => written.then(() => true),
   })
   run.offer(logged(1, 'a'))
   await comes('the first question', () => answers.length === 1)
   run.offer(logged(2, 'a'))
   run.offer(logged(3, 'b'))
-  answers[0]?.(OPEN_GATE)
+  answers[0]?.(NONE_OPEN)
   await comes('the second question', () => answers.length === 2)
   write()
   await comes('the first is written', () => parked.length === 1)
   // This answer was given before that: it does not know of the key.
-  answers[1]?.(OPEN_GATE)
+  answers[1]?.(NONE_OPEN)
   await run.empty()
   expect(started).toEqual([1, 3])
   expect(parked.map(({ position, kind }) => [position, kind])).toEqual([
@@ -176,7 +176,7 @@ test('after readers vanished again and again, what they may have had in hand is 
 })
 
 test.each([
-  { what: 'asking', scene: { gate: async () => ({ ...OPEN_GATE, held: false }) } },
+  { what: 'asking', scene: { ask: async () => ({ ...NONE_OPEN, held: false }) } },
   { what: 'setting aside', scene: { park: async () => false, fails: () => true } },
 ])('that the lease is another’s, learned by $what, ends it and passes nothing', async ({ scene }) => {
   const { run, passed, failures } = runOf(scene)
@@ -189,17 +189,17 @@ test.each([
 })
 
 test('no place is passed that comes after it was stopped: what came with it was not handed over', async () => {
-  let answer: (gate: StreamGate) => void = () => undefined
-  const gate = (): Promise<StreamGate> =>
+  let answer: (given: GateAnswer) => void = () => undefined
+  const ask = (): Promise<GateAnswer> =>
     new Promise((resolve) => {
       answer = resolve
     })
-  const { run, passed } = runOf({ gate })
+  const { run, passed } = runOf({ ask })
   run.mark(1)
   await run.stop()
   run.offer(logged(2, 'a'))
   run.mark(2)
-  answer(OPEN_GATE)
+  answer(NONE_OPEN)
   await run.empty()
   expect(passed).toEqual([1])
 })

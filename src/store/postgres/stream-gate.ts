@@ -1,4 +1,4 @@
-import type { LoggedEvent, StreamGate, StreamLease } from '../stream-store.ts'
+import type { GateAnswer, LoggedEvent, StreamLease } from '../stream-store.ts'
 import { keptQuery, type PgClient } from './client.ts'
 import type { QuotedSchema } from './identifiers.ts'
 
@@ -36,7 +36,7 @@ export async function streamGate(
   lease: StreamLease,
   keys: readonly string[],
   doubtful: readonly LoggedEvent[],
-): Promise<StreamGate> {
+): Promise<GateAnswer> {
   const [row] = await keptQuery(client, 'stream_gate', gateSql(schema), [
     lease.subscriptionId,
     lease.epoch,

@@ -1,11 +1,11 @@
 import type { Clock } from '../../runtime/clock.ts'
 import { lsnText } from '../../stream/postgres/replication.ts'
 import type {
+  GateAnswer,
   LoggedEvent,
   LogSession,
   ParkedEvent,
   StreamBeat,
-  StreamGate,
   StreamLease,
   StreamProgress,
   StreamStore,
@@ -57,7 +57,7 @@ export class PostgresStreamStore implements StreamStore {
     lease: StreamLease,
     keys: readonly string[],
     doubtful: readonly LoggedEvent[],
-  ): Promise<StreamGate> {
+  ): Promise<GateAnswer> {
     return this.#on((client) => streamGate(client, this.#schema, lease, keys, doubtful))
   }
 
