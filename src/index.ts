@@ -1,3 +1,4 @@
+// All that 'commitpost' exports, by file. Begin with createOutbox (outbox.ts); docs/reference.md explains each.
 export {
   ALERT_RULES,
   type Alert,

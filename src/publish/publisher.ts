@@ -70,7 +70,7 @@ export function createPublisher<C extends Catalogue, Tx>(options: PublisherOptio
       assertTransactionHandle(tx, 'publish', () => publishCall(tx, name))
       const building = buildOne(parts, name, input)
       const { event, onDuplicate } = building instanceof Promise ? await building : building
-      await write(tx, [event], { onDuplicate, mayWait: hasNewId(input) })
+      await write(tx, [event], { onDuplicate, mayBeKeptBack: hasNewId(input) })
       return event.eventId
     },
     publishAll: async (tx, inputs, given = {}) => {
@@ -80,7 +80,7 @@ export function createPublisher<C extends Catalogue, Tx>(options: PublisherOptio
       const onDuplicate = given.onDuplicate ?? 'error'
       return write(tx, await buildAll(parts, inputs, onDuplicate), {
         onDuplicate,
-        mayWait: inputs.every(hasNewId),
+        mayBeKeptBack: inputs.every(hasNewId),
       })
     },
   }

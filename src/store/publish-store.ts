@@ -8,7 +8,11 @@ export type OnDuplicate = 'error' | 'ignore'
 /** How events are written. */
 export interface InsertOptions {
   readonly onDuplicate: OnDuplicate
-  readonly mayWait?: boolean
+  /**
+   * True: may be sent as late as with COMMIT, where that is ours, so its error is thrown there.
+   * @default false
+   */
+  readonly mayBeKeptBack?: boolean
 }
 
 /** What publishing needs of a database. `Tx` is whatever the caller's client calls a transaction. */
@@ -16,7 +20,6 @@ export interface PublishStore<Tx> {
   /**
    * Writes the events in the caller's transaction, in one statement unless they are very large, and in the given order. Never begins, commits or
    * rolls back. With `ignore`, events whose ids exist are left as they are, and `inserted` says how many were new.
-   * With `mayWait` they may be written as late as with the COMMIT, where that is ours: nobody waits for what is said of them.
    * @throws DuplicateEventError with `error`, naming the ids that exist where the database can tell.
    */
   insertEvents(

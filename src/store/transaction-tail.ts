@@ -39,6 +39,7 @@ export type CommitAnswer =
 /** Sends all of it in one write, and answers when COMMIT is. Rejects with the error of COMMIT. */
 export type CommitWith = (sent: WithCommit) => Promise<CommitAnswer>
 
+// Weak, and by client: the publisher and the adapter meet only in the client that both were given.
 const gates = new ClientGates<TransactionTail>()
 
 /**

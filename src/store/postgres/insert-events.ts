@@ -44,10 +44,10 @@ export async function insertEvents(
   tx: Transaction,
   schema: QuotedSchema,
   events: readonly NewEvent[],
-  { onDuplicate, mayWait = false }: InsertOptions,
+  { onDuplicate, mayBeKeptBack = false }: InsertOptions,
 ): Promise<{ readonly inserted: number }> {
-  const explain = (error: unknown): unknown => explained(error, events, schema)
-  const tail = mayWait && onDuplicate === 'error' ? tailOf(tx) : null
+  const explain = (error: unknown): unknown => publishErrorOf(error, events, schema)
+  const tail = mayBeKeptBack && onDuplicate === 'error' ? tailOf(tx) : null
   let inserted = 0
   for (const portion of inPortions(inLockOrder(events))) {
     const statement = insertOf(schema, portion, onDuplicate)
@@ -159,7 +159,7 @@ function listsOf(events: readonly NewEvent[]): string[] {
 }
 
 /** What the caller can act on gets a name. All else, 40001 ("retry the transaction") included, stays as it is. */
-function explained(error: unknown, events: readonly NewEvent[], schema: QuotedSchema): unknown {
+function publishErrorOf(error: unknown, events: readonly NewEvent[], schema: QuotedSchema): unknown {
   const found = driverErrorOf(error)
   const named = found === null ? null : explanationOf(found, events, { cause: error })
   return named ?? schemaMissing(error, schema) ?? error
