@@ -77,14 +77,6 @@ export default {
         ...vocabulary,
       ],
     ),
-    only('api-reads-the-model', 'the API sees the database through inspect and dead-letter', '^src/api/', [
-      '^src/(api|inspect|dead-letter|observe)/',
-      ports,
-      ...vocabulary,
-    ]),
-    only('dashboard-speaks-api', 'the dashboard knows the API and nothing behind it', '^src/dashboard/', [
-      '^src/(dashboard|api|runtime)/',
-    ]),
     {
       name: 'cli-reads-the-model',
       severity: 'error',

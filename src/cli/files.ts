@@ -1,7 +1,7 @@
-import { access, open, readFile, rename, rm, stat } from 'node:fs/promises'
+import { open, readFile, rename, rm, stat } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { textProperty } from '../runtime/property.ts'
+import { exists, isOfFileSystem } from '../runtime/file-system.ts'
 import { CliError } from './cli-error.ts'
 import { fileReason } from './file-reason.ts'
 
@@ -32,29 +32,6 @@ export async function writeNewFile(file: string, lines: AsyncIterable<string>): 
     await rm(partial, { force: true })
     throw isOfFileSystem(error) ? fileFailed(file, error) : error
   }
-}
-
-async function exists(file: string): Promise<boolean> {
-  try {
-    await access(file)
-    return true
-  } catch {
-    return false
-  }
-}
-
-// Errors of the network have a system call too: connect, read. Of these calls only ours fail.
-const CALLS: ReadonlySet<string | undefined> = new Set([
-  'open',
-  'write',
-  'writev',
-  'rename',
-  'fsync',
-  'close',
-])
-
-function isOfFileSystem(error: unknown): boolean {
-  return CALLS.has(textProperty(error, 'syscall'))
 }
 
 function fileFailed(file: string, cause: unknown): CliError {

@@ -1,7 +1,7 @@
-import { access } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { CommitpostError } from '../runtime/errors.ts'
+import { exists } from '../runtime/file-system.ts'
 import { property } from '../runtime/property.ts'
 import { describeError } from '../runtime/text.ts'
 import { CliError } from './cli-error.ts'
@@ -61,15 +61,6 @@ async function findConfig({ cwd, path }: ConfigRequest): Promise<string> {
   throw new CliError('CONFIG_INVALID', ({ errors }) =>
     path === undefined ? errors.noConfig(cwd, USUAL_NAMES) : errors.configNotFound(path),
   )
-}
-
-async function exists(file: string): Promise<boolean> {
-  try {
-    await access(file)
-    return true
-  } catch {
-    return false
-  }
 }
 
 async function importDefault(file: string, shown: string): Promise<unknown> {

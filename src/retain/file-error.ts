@@ -21,21 +21,3 @@ export function fileError(reason: keyof typeof WORDS, path: string, cause: unkno
 export function isMissing(error: unknown): boolean {
   return textProperty(error, 'code') === 'ENOENT'
 }
-
-/** Whether something failed at a file, and not in the database or the network. */
-export function isOfFileSystem(error: unknown): boolean {
-  return CALLS.has(textProperty(error, 'syscall'))
-}
-
-// Errors of the network have a system call too: connect, read.
-const CALLS: ReadonlySet<string | undefined> = new Set([
-  'open',
-  'write',
-  'writev',
-  'rename',
-  'fsync',
-  'close',
-  'mkdir',
-  'stat',
-  'scandir',
-])

@@ -3,10 +3,11 @@ import { join, resolve } from 'node:path'
 import type { Masking } from '../event/masking.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { CommitpostError, NotFoundError } from '../runtime/errors.ts'
+import { isOfFileSystem } from '../runtime/file-system.ts'
 import { RefusedError } from '../runtime/refused-error.ts'
 import type { ExportRecord, ExportStore, NewExport } from '../store/export-store.ts'
 import type { ExportRequest } from './export-options.ts'
-import { fileError, isOfFileSystem } from './file-error.ts'
+import { fileError } from './file-error.ts'
 import { type ExportPlan, writeExport } from './write-export.ts'
 
 /** What an export is made with. */

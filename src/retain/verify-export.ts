@@ -1,8 +1,9 @@
+import { isOfFileSystem } from '../runtime/file-system.ts'
 import type { OperatorAct } from '../runtime/operator-act.ts'
 import type { ExportRecord, ExportStore } from '../store/export-store.ts'
 import type { ExportFile, ExportManifest } from './export-manifest.ts'
 import { ExportFault, type ExportReport } from './export-report.ts'
-import { fileError, isOfFileSystem } from './file-error.ts'
+import { fileError } from './file-error.ts'
 import { exportDirectory, type OpenedExport, openExport, readExportFile } from './read-export.ts'
 
 /** What is known of an export so far; grows while it is verified. */
