@@ -5,7 +5,7 @@ import { storableText } from '../runtime/text.ts'
 import type { AlarmState, UntoldLetter, UntoldLetters, VanishedWorker } from '../store/alert-store.ts'
 import type { Alert, AlertFact, AlertSeverity, ConditionRule } from './alert.ts'
 import type { ResolvedAlertOptions } from './alert-options.ts'
-import { type Condition, mostToCount, type Seen } from './conditions.ts'
+import { type Condition, isOfLog, mostToCount, type Seen } from './conditions.ts'
 import { shownError } from './hide-sensitive.ts'
 import type { AlertTexts, FactName } from './texts.ts'
 import { textsIn } from './texts-in.ts'
@@ -48,7 +48,9 @@ export class AlertComposer {
   }
 
   /** A condition holds. */
-  alarm({ key, rule, subscription, value, threshold }: Condition, since: Date, at: Date): Alert {
+  alarm(condition: Condition, since: Date, at: Date): Alert {
+    const { key, rule, subscription, value, threshold } = condition
+    const title = isOfLog(condition) ? this.#texts.logUnread : this.#texts.conditions[rule]
     const words = {
       subscription: subscription?.name ?? '',
       value: this.#amount(rule, value),
@@ -69,7 +71,7 @@ export class AlertComposer {
       key,
       severity: SEVERITIES[rule],
       heading: this.#texts.headings.alarm,
-      title: this.#texts.conditions[rule](words),
+      title: title(words),
       facts,
       advice: this.#adviceOn(rule, subscription),
       at,
@@ -204,7 +206,7 @@ export class AlertComposer {
   }
 
   #letter(letter: UntoldLetter, at: Date): Alert {
-    const { id, subscription, eventId, stream, eventType, aggregateType, aggregateId } = letter
+    const { id, subscription, eventId, stream, eventType, aggregateType, aggregateId, undeliverable } = letter
     const error = shownError(letter, this.#parts.masking)
     const traceId = traceIdOf(letter.headers)
     const identity = { subscription, traceId, eventId, stream, eventType, aggregateType, aggregateId }
@@ -215,7 +217,10 @@ export class AlertComposer {
       key: `deadLetter:${id}`,
       severity: 'error',
       heading: this.#texts.headings.deadLetter,
-      title: this.#texts.deadLetter(this.#name(eventType), this.#name(subscription)),
+      title: this.#texts.deadLetter(
+        this.#name(eventType),
+        undeliverable === 'unmatched' ? null : this.#name(subscription),
+      ),
       facts: [
         this.#fact('eventId', eventId),
         this.#fact('eventType', eventType),
@@ -226,7 +231,7 @@ export class AlertComposer {
         this.#fact('failedAt', letter.failedAt.toISOString()),
         ...(traceId === null ? [] : [this.#fact('traceId', traceId)]),
       ],
-      advice: this.#texts.deadLetterAdvice(id),
+      advice: this.#texts.deadLetterAdvice[undeliverable ?? 'deliverable'](id),
       at,
       since: null,
       data: {

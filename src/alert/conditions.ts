@@ -54,6 +54,12 @@ export function findConditions(rules: AlertRules, seen: Seen): readonly Conditio
   ].filter((condition) => condition !== null)
 }
 
+/** Whether it is about a log that nobody reads, and not about a delivery that waits. */
+export function isOfLog({ rule, subscription, value }: Condition): boolean {
+  if (rule !== 'workerMissing' || subscription === null || subscription.log === null) return false
+  return value > (inMs(subscription.oldestPendingSeconds) ?? 0)
+}
+
 type Holds = (value: number, threshold: number) => boolean
 
 const exceeds: Holds = (value, threshold) => value > threshold

@@ -85,9 +85,20 @@ export const en: AlertTexts = {
   },
   pausedAdvice: (subscription) =>
     `It is paused, and no worker takes its deliveries. Once that may end: commitpost resume ${subscription} --operator NAME`,
-  deadLetter: (eventType, subscription) => `${eventType} failed for good for ${of(subscription)}`,
+  logUnread: ({ subscription, value }) =>
+    `No live worker serves ${of(subscription)}: nobody has read its log for ${value}, and the server keeps it`,
+  deadLetter: (eventType, subscription) =>
+    subscription === null
+      ? `No subscription takes ${eventType}: it was set aside as a dead letter`
+      : `${eventType} failed for good for ${of(subscription)}`,
   deadLetters: (count) => `New dead letters: ${count}`,
-  deadLetterAdvice: (id) => `commitpost dlq show ${id}, then dlq retry ${id} or dlq resolve ${id}`,
+  deadLetterAdvice: {
+    deliverable: (id) => `commitpost dlq show ${id}, then dlq retry ${id} or dlq resolve ${id}`,
+    unmatched: (id) =>
+      `commitpost dlq show ${id}. It cannot be retried, for nobody takes it: subscribe and publish it again under a new id, or dlq resolve ${id}`,
+    retired: (id) =>
+      `commitpost dlq show ${id}. It cannot be retried, for its subscription is retired: publish it again under a new id for another, or dlq resolve ${id}`,
+  },
   deadLettersAdvice: 'commitpost dlq list shows them. They are told of together, because they are many.',
   group: (subscription, eventType, errorCode) => `${subscription}, ${eventType}, ${errorCode}`,
   vanished: (count) =>

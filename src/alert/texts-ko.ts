@@ -84,9 +84,20 @@ export const ko: AlertTexts = {
   },
   pausedAdvice: (subscription) =>
     `일시 중지되어 워커가 전달을 가져가지 않습니다. 다시 시작해도 되면 재개하십시오: commitpost resume ${subscription} --operator NAME`,
-  deadLetter: (eventType, subscription) => `${of(subscription)}에서 ${eventType} 처리가 최종 실패했습니다`,
+  logUnread: ({ subscription, value }) =>
+    `${of(subscription)}을 처리하는 살아 있는 워커가 없습니다. ${value} 동안 아무도 로그를 읽지 않았고, 서버는 그 로그를 계속 보관합니다`,
+  deadLetter: (eventType, subscription) =>
+    subscription === null
+      ? `${eventType} 이벤트를 받는 구독이 없어 데드 레터로 옮겼습니다`
+      : `${of(subscription)}에서 ${eventType} 처리가 최종 실패했습니다`,
   deadLetters: (count) => `새 데드 레터가 ${count}건입니다`,
-  deadLetterAdvice: (id) => `commitpost dlq show ${id}, 이어서 dlq retry ${id} 또는 dlq resolve ${id}`,
+  deadLetterAdvice: {
+    deliverable: (id) => `commitpost dlq show ${id}, 이어서 dlq retry ${id} 또는 dlq resolve ${id}`,
+    unmatched: (id) =>
+      `commitpost dlq show ${id}. 받는 구독이 없어 재시도할 수 없습니다. 구독을 추가하고 새 ID로 다시 발행하거나 dlq resolve ${id} 하십시오`,
+    retired: (id) =>
+      `commitpost dlq show ${id}. 구독이 종료되어 재시도할 수 없습니다. 다른 구독이 받도록 새 ID로 다시 발행하거나 dlq resolve ${id} 하십시오`,
+  },
   deadLettersAdvice: 'commitpost dlq list로 확인하십시오. 건수가 많아 한 번에 알립니다.',
   group: (subscription, eventType, errorCode) => `${subscription}, ${eventType}, ${errorCode}`,
   vanished: (count) => `워커 ${count}개가 정상 종료 없이 사라졌습니다`,

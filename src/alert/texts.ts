@@ -1,3 +1,4 @@
+import type { UntoldLetter } from '../store/alert-store.ts'
 import type { ConditionRule } from './alert.ts'
 
 /** The lines an alert can have. */
@@ -58,9 +59,15 @@ export interface AlertTexts {
   readonly advice: Readonly<Record<ConditionRule, (subscription: string) => string>>
   /** In place of the above, where nothing but a pause keeps deliveries waiting. */
   readonly pausedAdvice: (subscription: string) => string
-  readonly deadLetter: (eventType: string, subscription: string) => string
+  /** In place of the sentence on workerMissing, where it is the log that waits and no delivery. */
+  readonly logUnread: (words: ConditionWords) => string
+  /** Of no subscription where none took the event, and nothing was tried. */
+  readonly deadLetter: (eventType: string, subscription: string | null) => string
   readonly deadLetters: (count: string) => string
-  readonly deadLetterAdvice: (id: string) => string
+  /** By whether it can be delivered again: a retry of another would be refused. */
+  readonly deadLetterAdvice: Readonly<
+    Record<'deliverable' | NonNullable<UntoldLetter['undeliverable']>, (id: string) => string>
+  >
   readonly deadLettersAdvice: string
   readonly group: (subscription: string, eventType: string, errorCode: string) => string
   readonly vanished: (count: number) => string

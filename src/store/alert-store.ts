@@ -84,6 +84,8 @@ export interface UntoldLetter {
   readonly errorMessage: string
   readonly retryCount: number
   readonly failedAt: Date
+  /** Why it cannot be delivered again: nobody took its event, or its subscription is retired. Null where it can. */
+  readonly undeliverable: 'unmatched' | 'retired' | null
   readonly payload: JsonValue
   readonly headers: Readonly<Record<string, string>>
 }

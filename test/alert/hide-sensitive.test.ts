@@ -27,6 +27,7 @@ const letter = (errorMessage: string, eventType = 'MEMBER_JOINED'): UntoldLetter
   errorMessage,
   retryCount: 4,
   failedAt: new Date(0),
+  undeliverable: null,
   payload: {
     email: 'lee@example.com',
     nickname: 'minji',

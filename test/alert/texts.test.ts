@@ -30,6 +30,7 @@ const letter: UntoldLetter = {
   errorMessage: 'the stock service refused',
   retryCount: 4,
   failedAt: new Date('2026-11-16T03:04:00.000Z'),
+  undeliverable: null,
   payload: {},
   headers: { traceId: 'trace-9' },
 }
@@ -106,6 +107,37 @@ describe.each(['en', 'ko'] as const)('in %s', (language) => {
       expect(alarm.advice).not.toMatch(/(--subscription|retire) NAME/)
       if (subscription !== null) expect(`${alarm.title} ${over.title}`.match(/"mailer"/g)).toHaveLength(2)
     }
+  })
+
+  test('a log that nobody reads is told of as that, and a delivery that has waited longer as such', () => {
+    const log = { silentSeconds: 90, gap: null, gapSeconds: null }
+    const titleOf = (oldestPendingSeconds: number | null, value: number): string => {
+      const subscription = figuresOf({ workers: 0, log, oldestPendingSeconds })
+      const condition = { key: 'workerMissing:mailer', rule: 'workerMissing', threshold: 60_000 } as const
+      return composer.alarm({ ...condition, value, subscription }, at, at).title
+    }
+    const unread =
+      language === 'ko' ? '아무도 로그를 읽지 않았고' : 'nobody has read its log for 1 min 30 sec'
+    const waits = language === 'ko' ? '가장 오래된 전달' : 'its oldest delivery has waited'
+    expect(titleOf(null, 90_000)).toContain(unread)
+    expect(titleOf(null, 90_000)).not.toContain(waits)
+    expect(titleOf(100, 100_000)).toContain(waits)
+  })
+
+  test('who cannot retry is not told to', () => {
+    const told = (undeliverable: UntoldLetter['undeliverable'], subscription: string): Alert =>
+      composer.letters({ ...apart, letters: [{ ...letter, undeliverable, subscription }] }, at)[0] as Alert
+    const unmatched = told('unmatched', '(none)')
+    expect(unmatched.title).not.toContain('(none)')
+    expect(unmatched.title).toContain(language === 'ko' ? '받는 구독이 없어' : 'No subscription takes')
+    const retired = told('retired', 'mailer')
+    expect(retired.title).toContain('"mailer"')
+    for (const { advice } of [unmatched, retired]) {
+      expect(advice).toMatch(/dlq resolve 17/)
+      expect(advice).not.toContain('dlq retry')
+      expect(advice).toContain(language === 'ko' ? '새 ID로 다시 발행' : 'publish it again under a new id')
+    }
+    expect(told(null, 'mailer').advice).toContain('dlq retry 17')
   })
 
   test('who looks at deliveries that wait because of a pause is told how to end it, not to start workers', () => {

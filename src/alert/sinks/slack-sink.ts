@@ -1,6 +1,6 @@
 import { isRecord, refuseProblems, unknownOptionProblems } from '../../runtime/option-checks.ts'
 import { storableText } from '../../runtime/text.ts'
-import type { Alert, AlertSink } from '../alert.ts'
+import type { Alert, AlertFact, AlertSink } from '../alert.ts'
 import { postJson, urlProblem } from './post-json.ts'
 
 /** Where a Slack channel takes messages. */
@@ -14,7 +14,7 @@ const LONGEST_HEADER = 150
 const LONGEST_SECTION = 3_000
 const LONGEST_FIELD = 2_000
 const MOST_FIELDS = 10
-const MOST_SECTIONS = 5
+const MOST_FACTS = 5 * MOST_FIELDS
 
 const OPTION_NAMES: readonly (keyof SlackSinkOptions)[] = ['url']
 
@@ -31,10 +31,9 @@ export function slackSink(options: SlackSinkOptions): AlertSink {
 /** The message: blocks for the channel, and a text for notifications. */
 export function slackMessage(alert: Alert): object {
   const { heading, title, facts, advice, source, at } = alert
-  const fields = facts.map(({ label, value }) =>
+  const fields = shownFacts(facts).map(({ label, value }) =>
     markdown(`*${escaped(label)}*\n${escaped(value)}`, LONGEST_FIELD),
   )
-  const sections = chunks(fields, MOST_FIELDS).slice(0, MOST_SECTIONS)
   return {
     text: cut(escaped(`${heading} [${source}] ${title}`), LONGEST_SECTION),
     blocks: [
@@ -43,11 +42,18 @@ export function slackMessage(alert: Alert): object {
         text: { type: 'plain_text', text: cut(`${heading} · ${source}`, LONGEST_HEADER), emoji: false },
       },
       { type: 'section', text: markdown(escaped(title), LONGEST_SECTION) },
-      ...sections.map((part) => ({ type: 'section', fields: part })),
+      ...chunks(fields, MOST_FIELDS).map((part) => ({ type: 'section', fields: part })),
       ...(advice === null ? [] : [{ type: 'section', text: markdown(escaped(advice), LONGEST_SECTION) }]),
       { type: 'context', elements: [markdown(escaped(`${alert.key} · ${at.toISOString()}`), LONGEST_FIELD)] },
     ],
   }
+}
+
+/** As many as a person reads on, and how many more there are, in any language. */
+function shownFacts(facts: readonly AlertFact[]): readonly AlertFact[] {
+  if (facts.length <= MOST_FACTS) return facts
+  const shown = facts.slice(0, MOST_FACTS - 1)
+  return [...shown, { label: '…', value: `+${facts.length - shown.length}` }]
 }
 
 // What was given is not shown: it may be the address itself.

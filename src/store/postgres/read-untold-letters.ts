@@ -3,13 +3,17 @@ import type { UntoldLetter, UntoldLetters } from '../alert-store.ts'
 import type { PgPool, RawRow } from './client.ts'
 import type { QuotedSchema } from './identifiers.ts'
 import { readBounded } from './read-bounded.ts'
+import { NO_SUBSCRIPTION } from './take-unmatched.ts'
 import { dateOf, timeColumn } from './time-column.ts'
 
 const UNTOLD = 'l.told_at is null and not l.resolved'
 
 const untoldSql = (schema: QuotedSchema): string => `
   select l.id, l.subscription, l.event_id, l.stream, l.event_type, l.aggregate_type, l.aggregate_id, l.error_code,
-         l.error_message, l.retry_count, ${timeColumn('l.failed_at')}, l.payload, l.headers
+         l.error_message, l.retry_count, ${timeColumn('l.failed_at')}, l.payload, l.headers,
+         case when l.subscription = '${NO_SUBSCRIPTION}' then 'unmatched'
+              when exists (select from ${schema}.outbox_subscription s
+                            where s.id = l.subscription_id and s.state = 'retired') then 'retired' end
     from ${schema}.outbox_dead_letter l where ${UNTOLD} order by l.id limit $1`
 
 const groupedSql = (schema: QuotedSchema): string => `
@@ -60,6 +64,7 @@ function toLetter(row: RawRow): UntoldLetter {
     errorMessage: text(8),
     retryCount: Number(row[9]),
     failedAt: dateOf(text(10)),
+    undeliverable: (row[13] ?? null) as UntoldLetter['undeliverable'],
     payload: JSON.parse(text(11)) as JsonValue,
     headers: JSON.parse(text(12)) as Record<string, string>,
   }

@@ -52,7 +52,7 @@ describe('D5 L7 Slack', () => {
     })
   })
 
-  test('of a report with very many lines as much as it takes', async () => {
+  test('of a report with very many lines as much as it takes, and how many more there are', async () => {
     await using receiver = await Receiver.start()
     const facts = Array.from({ length: 200 }, (_, n) => ({ label: `s${n}`, value: 'v'.repeat(5_000) }))
     const title = 'x'.repeat(10_000)
@@ -64,6 +64,10 @@ describe('D5 L7 Slack', () => {
       expect(fields?.length ?? 0).toBeLessThanOrEqual(10)
       for (const field of fields ?? []) expect(field.text.length).toBeLessThanOrEqual(2_000)
     }
+    const lines = body?.blocks.flatMap(({ fields }) => fields ?? []) ?? []
+    expect(lines).toHaveLength(50)
+    expect(lines[48]?.text).toMatch(/^\*s48\*/)
+    expect(lines[49]?.text).toBe('*…*\n+151')
   })
 })
 

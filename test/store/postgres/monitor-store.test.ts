@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { AlarmState, FiguresRequest, MonitorTurn, RoundRecord } from '../../../src/store/alert-store.ts'
 import { PostgresMonitorStore } from '../../../src/store/postgres/monitor-store.ts'
+import { takeUnmatched } from '../../../src/store/postgres/take-unmatched.ts'
 import { recordLeases } from '../../support/leases.ts'
 import {
   column,
@@ -249,6 +250,26 @@ describe('dead letters', () => {
     expect(together.groups).toEqual([
       { subscription: 'sub', eventType: 'OrderPlaced', errorCode: 'BOOM', count: 3 },
       { subscription: 'sub', eventType: 'OrderPaid', errorCode: 'BOOM', count: 2 },
+    ])
+  })
+
+  test('that cannot be delivered again are told apart', async () => {
+    const eventTypes = ['OrderPlaced']
+    const over = await subscribe(db, { name: 'over', eventTypes })
+    await die(1, 'OrderPlaced')
+    await db.pool.query(
+      `update outbox_subscription set state = 'retired', retired_at = now(), retired_by = 'kim' where id = $1`,
+      [over],
+    )
+    await subscribe(db, { eventTypes })
+    await die(1, 'OrderPlaced')
+    await insertEvent(db.pool, { type: 'Nobodys' })
+    expect(await takeUnmatched(db.pool, db.quoted, 10, true)).toHaveLength(1)
+    const { letters } = await store.readUntoldLetters(10)
+    expect(letters.map(({ subscription, undeliverable }) => [subscription, undeliverable])).toEqual([
+      ['over', 'retired'],
+      ['sub', null],
+      ['(none)', 'unmatched'],
     ])
   })
 
