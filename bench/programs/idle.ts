@@ -5,9 +5,7 @@ import { benchOutbox, benchSubscriptions } from '../support/commitpost.ts'
 import { runProgram } from '../support/program.ts'
 import type { IdleReport, IdleTask } from '../support/protocol.ts'
 
-const SETTLE_MS = 3_000
-
-await runProgram<IdleTask>(async ({ url, order, seconds }, talk): Promise<IdleReport> => {
+await runProgram<IdleTask>(async ({ url, order, settleSeconds, seconds }, talk): Promise<IdleReport> => {
   let queries = 0
   // Counted where every query of every pool goes through, so that none is overlooked.
   const query = Reflect.get(pg.Client.prototype, 'query') as (...args: unknown[]) => unknown
@@ -21,7 +19,7 @@ await runProgram<IdleTask>(async ({ url, order, seconds }, talk): Promise<IdleRe
   await talk.ready()
   await worker.start()
   await worker.active()
-  await sleep(SETTLE_MS)
+  await sleep(settleSeconds * 1_000)
   queries = 0
   await sleep(seconds * 1_000)
   const sent = queries

@@ -5,10 +5,6 @@ import { payloadOf } from '../support/payload.ts'
 import { type Conversation, runProgram } from '../support/program.ts'
 import type { LiveReport, LiveTask } from '../support/protocol.ts'
 
-const BATCH = 200
-const CLIENTS = 4
-const MOST_OPEN = 10_000
-const KEYS = 100_000
 const PROGRESS_EVERY_MS = 20
 
 await runProgram<LiveTask>((task, talk) => (task.role === 'worker' ? work(task, talk) : publish(task, talk)))
@@ -61,26 +57,27 @@ function countTenths({ warmUp, events }: LiveTask): TenthCounter {
   return { onEvent, handled: () => handled, finished, reachedAt }
 }
 
-async function publish({ url, warmUp, events }: LiveTask, talk: Conversation): Promise<null> {
-  const pool = new pg.Pool({ connectionString: url, max: CLIENTS + 1 })
+async function publish(task: LiveTask, talk: Conversation): Promise<null> {
+  const { url, warmUp, events, batch, clients, mostOpen, keys } = task
+  const pool = new pg.Pool({ connectionString: url, max: clients + 1 })
   const outbox = benchOutbox(pool)
   const window = openWindow(talk)
   let sent = 0
   const publishBatches = async (): Promise<void> => {
     while (sent < warmUp + events) {
       const first = sent
-      sent = Math.min(warmUp + events, first + BATCH)
+      sent = Math.min(warmUp + events, first + batch)
       const inputs = Array.from({ length: sent - first }, (_, index) => ({
         type: 'OrderPlaced' as const,
-        aggregateId: (first + index) % KEYS,
+        aggregateId: (first + index) % keys,
         payload: payloadOf(first + index),
       }))
-      await window.until(sent - MOST_OPEN)
+      await window.until(sent - mostOpen)
       await outbox.inTransaction(pool, (tx) => outbox.publishAll(tx, inputs))
     }
   }
   await talk.ready()
-  await Promise.all(Array.from({ length: CLIENTS }, () => publishBatches()))
+  await Promise.all(Array.from({ length: clients }, () => publishBatches()))
   await pool.end()
   return null
 }

@@ -6,34 +6,31 @@ import { payloadOf } from '../support/payload.ts'
 import { runProgram } from '../support/program.ts'
 import type { PublishReport, PublishTask } from '../support/protocol.ts'
 
-const ACCOUNTS = 10_000
-const BATCH = 1_000
-// In the first seconds V8 still compiles what is called, beside the clients and on the same cores.
-const WARM_UP_SHARE = 0.4
-
-await runProgram<PublishTask>(async ({ url, way, clients, seconds }, talk): Promise<PublishReport> => {
+await runProgram<PublishTask>(async (task, talk): Promise<PublishReport> => {
+  const { url, way, clients, batch, accounts, warmUpSeconds, seconds } = task
   const pool = new pg.Pool({ connectionString: url, max: clients + 1 })
   const outbox = benchOutbox(pool)
   let number = 0
   const inputOf = () => {
     number += 1
-    return { aggregateId: number % ACCOUNTS, payload: payloadOf(number) }
+    return { aggregateId: number % accounts, payload: payloadOf(number) }
   }
 
   const ways: Record<PublishTask['way'], () => Promise<unknown>> = {
-    business: () => inPlainTransaction(pool, (tx) => doBusiness(tx)),
+    'plain-business': () => inPlainTransaction(pool, (tx) => doBusiness(tx, accounts)),
+    business: () => outbox.inTransaction(pool, (tx) => doBusiness(tx, accounts)),
     'business-and-publish': () =>
       outbox.inTransaction(pool, async (tx) => {
-        await doBusiness(tx)
+        await doBusiness(tx, accounts)
         await outbox.publish(tx, 'OrderPlaced', inputOf())
       }),
     'publish-all': () => {
-      const inputs = Array.from({ length: BATCH }, () => ({ type: 'OrderPlaced' as const, ...inputOf() }))
+      const inputs = Array.from({ length: batch }, () => ({ type: 'OrderPlaced' as const, ...inputOf() }))
       return outbox.inTransaction(pool, (tx) => outbox.publishAll(tx, inputs))
     },
     unnest: () => {
-      const inputs = Array.from({ length: BATCH }, inputOf)
-      return inPlainTransaction(pool, (tx) => insertByUnnest(tx, inputs))
+      const inputs = Array.from({ length: batch }, inputOf)
+      return outbox.inTransaction(pool, (tx) => insertByUnnest(tx, inputs))
     },
   }
 
@@ -50,15 +47,14 @@ await runProgram<PublishTask>(async ({ url, way, clients, seconds }, talk): Prom
   }
 
   await talk.ready()
-  await repeatUntil(performance.now() + seconds * WARM_UP_SHARE * 1_000)
+  await repeatUntil(performance.now() + warmUpSeconds * 1_000)
   const cpuBefore = process.cpuUsage()
   const startedAt = performance.now()
   const times = await repeatUntil(startedAt + seconds * 1_000)
   const elapsed = (performance.now() - startedAt) / 1_000
   const cpu = process.cpuUsage(cpuBefore)
   await pool.end()
-  const each = way === 'publish-all' || way === 'unnest' ? BATCH : 1
-  return { perSecond: (times * each) / elapsed, microsEach: (cpu.user + cpu.system) / (times * each) }
+  return { perSecond: (times * batch) / elapsed, microsEach: (cpu.user + cpu.system) / (times * batch) }
 })
 
 async function inPlainTransaction(pool: pg.Pool, work: (tx: pg.PoolClient) => Promise<void>): Promise<void> {
@@ -69,8 +65,8 @@ async function inPlainTransaction(pool: pg.Pool, work: (tx: pg.PoolClient) => Pr
   client.release()
 }
 
-async function doBusiness(tx: pg.ClientBase): Promise<void> {
-  const account = randomInt(1, ACCOUNTS + 1)
+async function doBusiness(tx: pg.ClientBase, accounts: number): Promise<void> {
+  const account = randomInt(1, accounts + 1)
   await tx.query('update bench_business.account set balance = balance - 1 where id = $1', [account])
   await tx.query('insert into bench_business.orders (account, note) values ($1, $2)', [account, 'one piece'])
 }

@@ -1,7 +1,6 @@
-import { type DrainContender, measureDrain } from '../support/measure-drain.ts'
+import { drainsOf } from '../support/drain-scenario.ts'
+import type { DrainContender } from '../support/measure-drain.ts'
 import { type Bar, bar, type Results } from '../support/results.ts'
-import type { Scenario } from '../support/scenario.ts'
-import { turned } from '../support/turned.ts'
 
 const OURS = { batchSize: 1_000, concurrency: 100 }
 
@@ -30,19 +29,10 @@ const PEERS: readonly DrainContender[] = [
 const CONTENDERS: readonly DrainContender[] = [UNORDERED, ...PEERS, ORDERED]
 
 /** A backlog worked off by one process with a handler that does nothing. */
-export const drainScenario: Scenario = {
-  name: 'drain',
-  contenders: CONTENDERS.map(({ name }) => name),
-  run: async (session) => {
-    for (const contender of turned(CONTENDERS, session.round)) {
-      await measureDrain(session, 'drain', contender, session.events)
-    }
-  },
-  bars: (results) => [
-    ...barAgainstPeers(results, 'drain, unordered, against the best peer', UNORDERED.name, 1.3),
-    ...barAgainstPeers(results, 'drain, ordered by 100,000 keys, against the best peer', ORDERED.name, 1.2),
-  ],
-}
+export const drainScenario = drainsOf('drain', CONTENDERS, (results) => [
+  ...barAgainstPeers(results, 'drain, unordered, against the best peer', UNORDERED.name, 1.3),
+  ...barAgainstPeers(results, 'drain, ordered by 100,000 keys, against the best peer', ORDERED.name, 1.2),
+])
 
 function graphile(localQueue: number, concurrentJobs: number): DrainContender {
   return {

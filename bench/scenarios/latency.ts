@@ -2,7 +2,7 @@ import { dropSchemas, settleDown } from '../support/clean-up.ts'
 import { prepareSchema } from '../support/commitpost.ts'
 import type { ContenderSettings, LatencyReport, LatencyTask } from '../support/protocol.ts'
 import { type Bar, bar, type Results } from '../support/results.ts'
-import type { Scenario, Session } from '../support/scenario.ts'
+import { FULL_EVENTS, type Scenario, type Session } from '../support/scenario.ts'
 import { runToReport, startProgram } from '../support/start-program.ts'
 import { percentile } from '../support/statistics.ts'
 import { turned } from '../support/turned.ts'
@@ -33,12 +33,13 @@ const WITHOUT_TRANSACTION: LatencyContender = {
   settings: { concurrentJobs: 10 },
 }
 const CONTENDERS: readonly LatencyContender[] = [OURS, ...PEERS, WITHOUT_TRANSACTION]
-const PER_SECOND = 200
+const PACE = { perSecond: 200, warmUpSeconds: 1, seconds: 10 } as const
 
 /** From the call that publishes in one process to the handler in another, at 200 events a second. */
 export const latencyScenario: Scenario = {
   name: 'latency',
   contenders: CONTENDERS.map(({ name }) => name),
+  method: { contenders: CONTENDERS, ...PACE },
   run: async (session) => {
     for (const contender of turned(CONTENDERS, session.round)) {
       if (session.includes(contender.name)) await measureLatency(session, contender)
@@ -66,8 +67,10 @@ async function measureLatency(
   { name, program, settings }: LatencyContender,
 ): Promise<void> {
   const { database } = session
-  const events = Math.max(PER_SECOND, Math.round(session.events / 100))
-  const task = { url: database.url, warmUp: PER_SECOND, events, perSecond: PER_SECOND, settings }
+  const { perSecond, warmUpSeconds } = PACE
+  const seconds = Math.max(1, PACE.seconds * (session.events / FULL_EVENTS))
+  const events = Math.round(perSecond * seconds)
+  const task = { url: database.url, warmUp: perSecond * warmUpSeconds, events, perSecond, settings }
   session.progress(`latency: ${name}`)
   await dropSchemas(database)
   if (program === 'commitpost') {

@@ -4,6 +4,7 @@ import type { LiveReport, LiveTask } from '../support/protocol.ts'
 import { bar } from '../support/results.ts'
 import type { Scenario, Session } from '../support/scenario.ts'
 import { startProgram } from '../support/start-program.ts'
+import { turned } from '../support/turned.ts'
 
 interface LiveContender {
   readonly name: string
@@ -19,12 +20,17 @@ const CONTENDERS: readonly LiveContender[] = [
   { name: 'commitpost ordered, old snapshot', order: 'aggregate', oldSnapshot: true },
 ]
 
+/** The publisher's side, and how much goes before and into the measured tenths: all of it in multiples of `drain`'s backlog. */
+const LOAD = { batch: 200, clients: 4, mostOpen: 10_000, keys: 100_000 } as const
+const SHARES = { measured: 5, warmUp: 1 / 4 } as const
+
 /** A publisher and a worker at the same time: does it slow down as the tables grow and dead rows pile up? */
 export const liveScenario: Scenario = {
   name: 'live',
   contenders: CONTENDERS.map(({ name }) => name),
+  method: { contenders: CONTENDERS, ...LOAD, shares: SHARES },
   run: async (session) => {
-    for (const contender of CONTENDERS) {
+    for (const contender of turned(CONTENDERS, session.round)) {
       if (session.includes(contender.name)) await measureLive(session, contender)
     }
   },
@@ -42,8 +48,14 @@ export const liveScenario: Scenario = {
 async function measureLive(session: Session, { name, order, oldSnapshot }: LiveContender): Promise<void> {
   const { database } = session
   // In whole tenths.
-  const events = Math.ceil(session.events / 20) * 100
-  const task = { url: database.url, events, warmUp: Math.ceil(events / 20), order }
+  const events = Math.ceil((session.events * SHARES.measured) / 10) * 10
+  const task = {
+    ...LOAD,
+    url: database.url,
+    events,
+    warmUp: Math.ceil(session.events * SHARES.warmUp),
+    order,
+  }
   session.progress(`live: ${name}`)
   await dropSchemas(database)
   await prepareSchema(database.pool, { count: 1, order, batchSize: 1_000, concurrency: 100 })

@@ -1,5 +1,6 @@
 // The chart for the README: plain SVG, readable on light and dark pages.
 import type { Results } from './results.ts'
+import type { Scenario } from './scenario.ts'
 
 const WIDTH = 860
 const LABEL_WIDTH = 330
@@ -22,11 +23,18 @@ interface Panel {
 }
 
 /** A chart of what was measured: the drains, and how the rate changes with processes and backlog. */
-export function drawChart(results: Results, caption: string): string {
+export function drawChart(results: Results, scenarios: readonly Scenario[], caption: string): string {
+  // In the order of the scenario: rounds begin with another contender each, and the first would not be the first of a curve.
+  const pointsOf = (scenario: string): readonly Point[] =>
+    scenarios
+      .filter(({ name }) => name === scenario)
+      .flatMap(({ contenders }) => contenders)
+      .map((label) => ({ label, value: results.median(scenario, label, 'perSecond') ?? Number.NaN }))
+      .filter(({ value }) => !Number.isNaN(value))
   const panels = [
-    barPanel(`Backlog worked off by one process, ${caption}`, pointsOf(results, 'drain')),
-    curvePanel('Commitpost: worker processes', pointsOf(results, 'scaling')),
-    curvePanel('Commitpost: length of the backlog', pointsOf(results, 'backlog')),
+    barPanel(`Backlog worked off by one process, ${caption}`, pointsOf('drain')),
+    curvePanel('Commitpost: worker processes', pointsOf('scaling')),
+    curvePanel('Commitpost: length of the backlog', pointsOf('backlog')),
   ].filter((panel) => panel !== undefined)
   let top = 12
   const placed = panels.map(({ height, body }) => {
@@ -39,13 +47,6 @@ export function drawChart(results: Results, caption: string): string {
 ${placed.join('\n')}
 </svg>
 `
-}
-
-function pointsOf(results: Results, scenario: string): readonly Point[] {
-  return results.contenders(scenario).map((label) => ({
-    label,
-    value: results.median(scenario, label, 'perSecond') ?? 0,
-  }))
 }
 
 function barPanel(title: string, points: readonly Point[]): Panel | undefined {

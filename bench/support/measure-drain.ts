@@ -11,6 +11,8 @@ export interface DrainContender {
   readonly keys?: number
   readonly subscriptions?: number
   readonly processes?: number
+  /** Its backlog, as a multiple of that of `drain`. */
+  readonly share?: number
 }
 
 /** Loads a backlog, times the contender until all of it is done, checks that it is, and records the figures. */
@@ -18,10 +20,10 @@ export async function measureDrain(
   session: Session,
   scenario: string,
   contender: DrainContender,
-  events: number,
 ): Promise<void> {
   if (!session.includes(contender.name)) return
-  const { keys = 100_000, subscriptions = 1, processes = 1, program, settings, name } = contender
+  const { keys = 100_000, subscriptions = 1, processes = 1, share = 1, program, settings, name } = contender
+  const events = Math.round(session.events * share)
   const task = { url: session.database.url, events, keys, subscriptions, processes, settings }
   const step = (text: DrainTask['step']): DrainTask => {
     session.progress(`${scenario}: ${name}: ${text}`)

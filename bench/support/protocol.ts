@@ -39,6 +39,12 @@ export interface LiveTask {
   readonly warmUp: number
   readonly events: number
   readonly order: 'none' | 'aggregate'
+  /** What a client publishes in one transaction, and how many clients there are. */
+  readonly batch: number
+  readonly clients: number
+  /** With so many that are not yet handled, the publisher waits. */
+  readonly mostOpen: number
+  readonly keys: number
 }
 
 /** What the worker of a live run did. */
@@ -120,8 +126,14 @@ export interface LatencyReport {
 /** One way of writing, repeated by so many clients for so long. */
 export interface PublishTask {
   readonly url: string
-  readonly way: 'business' | 'business-and-publish' | 'publish-all' | 'unnest'
+  readonly way: 'plain-business' | 'business' | 'business-and-publish' | 'publish-all' | 'unnest'
   readonly clients: number
+  /** Events in a transaction. */
+  readonly batch: number
+  /** Rows of the table that business transactions change, and keys of the events. */
+  readonly accounts: number
+  /** Before the measured ones: V8 still compiles what is called, beside the clients and on the same cores. */
+  readonly warmUpSeconds: number
   readonly seconds: number
 }
 
@@ -135,6 +147,8 @@ export interface PublishReport {
 export interface IdleTask {
   readonly url: string
   readonly order: 'none' | 'aggregate'
+  /** From its start until its queries are counted. */
+  readonly settleSeconds: number
   readonly seconds: number
 }
 
