@@ -4,7 +4,7 @@ import { parseArgs } from 'node:util'
 import { startKafka } from '../test/support/kafka/broker.ts'
 import { startConnect } from '../test/support/kafka/connect.ts'
 import { kafkaAvailable } from '../test/support/kafka/jars.ts'
-import { STREAM_SCENARIOS } from './stream/scenarios.ts'
+import { STREAM_METHOD, STREAM_SCENARIOS } from './stream/scenarios.ts'
 import { type Stage } from './stream/stage.ts'
 import { Topics } from './stream/topics.ts'
 import { describeMachine } from './support/machine.ts'
@@ -13,9 +13,9 @@ import { print, progressLine } from './support/progress.ts'
 import { printBars, printScenario } from './support/report.ts'
 import { Results } from './support/results.ts'
 import { figuresPath, writeFigures } from './support/results-file.ts'
+import { FULL_EVENTS } from './support/scenario.ts'
 import { durableSettings, openBenchDatabase } from './support/server.ts'
 
-const FULL_EVENTS = 200_000
 const { values } = parseArgs({
   options: {
     rounds: { type: 'string', default: '3' },
@@ -58,6 +58,7 @@ async function measure(servers: Stage['servers']): Promise<void> {
       'node of pg-transactional-outbox': peerNodeVersion(),
     },
     server: await durableSettings(database),
+    method: STREAM_METHOD,
   }
   for (let round = 1; round <= Number(values.rounds); round += 1) {
     const progress = (text: string): void => progressLine(`round ${round} of ${values.rounds}: ${text}`)

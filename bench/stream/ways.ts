@@ -1,4 +1,5 @@
 // The ways from the table to a no-op, and to Kafka.
+import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { debeziumConnector } from '../../src/debezium/connector.ts'
 import { subscription } from '../../src/index.ts'
@@ -53,7 +54,7 @@ export const NO_OP_WAYS: readonly NoOpWay[] = [
  * It hands on what it has when its interval is over or a batch is full, so a short interval costs nothing where batches
  * fill. Its producer sends at once as ours does, and puts what is waiting into larger requests.
  */
-const TUNED = {
+export const TUNED = {
   'poll.interval.ms': '10',
   'max.batch.size': '8192',
   'max.queue.size': '32768',
@@ -111,6 +112,12 @@ async function untilRead(pool: pg.Pool, engine: Engine): Promise<void> {
   await until(async () => engine === 'queue' || (await pool.query(reading)).rowCount === 1)
 }
 
+/**
+ * How long the log is left to pile up each time. Whoever takes what comes at once is woken for every few rows, and so costs
+ * the server a call each time: it is slower than one who is busy with events meanwhile, and no upper limit for it.
+ */
+export const PILE_UP_MS = 2
+
 /** What the server can do at most: every row is taken from the socket, and nothing is done with it. */
 async function readBare({ database }: Stage, onEvent: (payload: null) => void): Promise<Stop> {
   const { rows } = await database.pool.query<{ lsn: string; publication: string }>(
@@ -120,9 +127,18 @@ async function readBare({ database }: Stage, onEvent: (payload: null) => void): 
   const client = new pg.Client(options) as unknown as ReplicationClient
   await client.connect()
   const request = { slot: 'bare', publication: rows[0]?.publication ?? '', prefix: 'bare', from: 0n }
+  let isPilingUp = false
+  const letPileUp = async (): Promise<void> => {
+    isPilingUp = true
+    log.pause()
+    await sleep(PILE_UP_MS)
+    log.resume()
+    isPilingUp = false
+  }
   const log = await readLog(client, systemClock, request, {
     event: () => {
       onEvent(null)
+      if (!isPilingUp) void letPileUp()
       return false
     },
     commit: (lsn) => log.confirm(lsn),
