@@ -28,7 +28,8 @@ function column(text: string): string {
   return text.padStart(Math.max(12, text.length + 2))
 }
 
-function short(value: number | undefined): string {
+/** A figure with three digits, or all before the point. */
+export function short(value: number | undefined): string {
   if (value === undefined) return '-'
   return value >= 1_000 ? Math.round(value).toLocaleString('en') : String(Number(value.toPrecision(3)))
 }
