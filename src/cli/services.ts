@@ -61,7 +61,12 @@ export interface KnownCatalogue {
 /** What commands read of subscriptions and do to them. */
 export type SubscriptionOperations = Pick<
   OutboxStore<never>,
-  'subscriptionStatuses' | 'countEvents' | 'setPaused' | 'retireSubscription' | 'notifyWorkers'
+  | 'subscriptionStatuses'
+  | 'knownSubscriptions'
+  | 'countEvents'
+  | 'setPaused'
+  | 'retireSubscription'
+  | 'notifyWorkers'
 >
 
 /** An open database, as commands see it. */

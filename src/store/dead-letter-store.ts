@@ -1,5 +1,8 @@
 import type { JsonObject, JsonValue } from '../event/event.ts'
 
+/** The name under which dead letters of events stand that no subscription took. No subscription can have it. */
+export const NO_SUBSCRIPTION = '(none)'
+
 /** One failed attempt in a delivery's history. */
 export interface AttemptRecord {
   /** 1 for the first; a retry by a person begins at 1 again. */

@@ -20,8 +20,17 @@ export interface SubscriptionStatus {
   readonly waitsFor: OpenTransaction | null
 }
 
+/** A name that a subscription has or had. */
+export interface KnownSubscription {
+  readonly name: string
+  /** True where none has it now. */
+  readonly retired: boolean
+}
+
 /** The read model for the command line and the demo. */
 export interface InspectStore {
   subscriptionStatuses(): Promise<readonly SubscriptionStatus[]>
+  /** The name of every subscription that there is or was, at the cost of a small table. */
+  knownSubscriptions(): Promise<readonly KnownSubscription[]>
   countEvents(): Promise<number>
 }

@@ -13,6 +13,7 @@ export const BESIDE: Readonly<Record<string, string>> = {
   groupDeadLetters: READS,
   blockedKeys: READS,
   subscriptionStatuses: READS,
+  knownSubscriptions: READS,
   countEvents: READS,
   readGauges: READS,
   verify: READS,

@@ -3,6 +3,7 @@ import type { BlockedKey } from '../../store/dead-letter-store.ts'
 import { type Command, defineCommand, type Invocation } from '../command.ts'
 import { catalogueOption, loadCatalogue } from '../load-catalogue.ts'
 import { rowNumber, text, wholeNumber } from '../option-spec.ts'
+import { refuseStranger } from '../refuse-stranger.ts'
 import { safeLine } from '../text/safe.ts'
 import { renderTable } from '../text/table.ts'
 import { withReadyDatabase } from '../with-database.ts'
@@ -50,6 +51,7 @@ export const dlqBlockedCommand: Command = defineCommand({
         ...(subscription === undefined ? {} : { subscription }),
         ...(after === undefined ? {} : { after }),
       })
+      if (found.length === 0) await refuseStranger(subscription, database)
       const keys = found.slice(0, limit).map((key) => ({ ...key, errorMessage: redact(key.errorMessage) }))
       const nextAfter = found.length > limit ? (keys.at(-1)?.deadLetterId ?? null) : null
       if (globals.json) terminal.printJson({ blockedKeys: keys, nextAfter })

@@ -6,6 +6,7 @@ import { filterOf, filterOptions } from '../letter-filter.ts'
 import { catalogueOption, loadCatalogue } from '../load-catalogue.ts'
 import { text } from '../option-spec.ts'
 import { redactedLetter } from '../redacted-letter.ts'
+import { refuseStranger } from '../refuse-stranger.ts'
 import { revealOptions, viewOf } from '../reveal-options.ts'
 import { safeJson, safeLine } from '../text/safe.ts'
 import { withReadyDatabase } from '../with-database.ts'
@@ -37,6 +38,8 @@ export const dlqExportCommand: Command = defineCommand({
     const filter = filterOf(values, 'dlq export', invocation)
     const known = await loadCatalogue(values.config, invocation)
     return withReadyDatabase(invocation, async (database) => {
+      // Before the file is there.
+      await refuseStranger(values.subscription, database)
       let exported = 0
       const lines = linesOf(database.deadLettersBy(known).export(filter, view), () => {
         exported += 1

@@ -4,6 +4,7 @@ import { type Command, defineCommand, type Invocation } from '../command.ts'
 import { filterOf, filterOptions } from '../letter-filter.ts'
 import { catalogueOption, loadCatalogue } from '../load-catalogue.ts'
 import { wholeNumber } from '../option-spec.ts'
+import { refuseStranger } from '../refuse-stranger.ts'
 import { safeLine } from '../text/safe.ts'
 import { renderTable } from '../text/table.ts'
 import { withReadyDatabase } from '../with-database.ts'
@@ -42,6 +43,7 @@ export const dlqGroupCommand: Command = defineCommand({
     return withReadyDatabase(invocation, async (database) => {
       const deadLetters = database.deadLettersBy(known)
       const found = await deadLetters.group({ ...filter, limit: values.limit ?? DEFAULT_LIMIT })
+      if (found.length === 0) await refuseStranger(values.subscription, database)
       const groups = found.map((group) => ({ ...group, pattern: redact(group.pattern) }))
       if (globals.json) terminal.printJson({ groups })
       else printGroups(groups, invocation)

@@ -6,6 +6,7 @@ import { catalogueOption, loadCatalogue } from '../load-catalogue.ts'
 import type { OptionSpec, ValuesOf } from '../option-spec.ts'
 import { DEFAULT_LIMIT, type PageOptions, pageOptions } from '../page-options.ts'
 import { redactedLetter } from '../redacted-letter.ts'
+import { refuseStranger } from '../refuse-stranger.ts'
 import { revealOptions, viewOf } from '../reveal-options.ts'
 import { safeLine } from '../text/safe.ts'
 import { renderTable } from '../text/table.ts'
@@ -43,6 +44,7 @@ export const dlqListCommand: Command = defineCommand({
       const found = await deadLetters.list(before === undefined ? query : { ...query, before }, view)
       const letters = found.map(redactedLetter)
       const total = await deadLetters.count(filter)
+      if (total === 0) await refuseStranger(values.subscription, database)
       const last = letters.length < limit ? undefined : letters.at(-1)?.id
       // Asked for apart and masked: what is revealed is recorded, and must be what is shown.
       const rest = last === undefined ? [] : await deadLetters.list({ ...filter, before: last, limit: 1 })

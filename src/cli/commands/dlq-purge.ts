@@ -2,6 +2,7 @@ import { LONGEST_AGE } from '../../runtime/duration.ts'
 import { type Command, defineCommand } from '../command.ts'
 import { noteOption, operatorOption } from '../operator-options.ts'
 import { duration, required, text } from '../option-spec.ts'
+import { refuseStranger } from '../refuse-stranger.ts'
 import { safeLine } from '../text/safe.ts'
 import { withReadyDatabase } from '../with-database.ts'
 
@@ -33,13 +34,14 @@ export const dlqPurgeCommand: Command = defineCommand({
     note: noteOption,
   },
   run: (invocation) =>
-    withReadyDatabase(invocation, async ({ deadLetters }) => {
+    withReadyDatabase(invocation, async (database) => {
       const { values, globals, terminal, messages, formats } = invocation
       const { 'older-than': olderThan, subscription, operator, note = '' } = values
-      const { purged } = await deadLetters.purge(
+      const { purged } = await database.deadLetters.purge(
         { olderThan, ...(subscription === undefined ? {} : { subscription }) },
         { operator, note },
       )
+      if (purged === 0) await refuseStranger(subscription, database)
       if (globals.json) {
         terminal.printJson({
           action: 'purge',

@@ -8,6 +8,7 @@ import { redactedLetter } from '../redacted-letter.ts'
 import { revealOptions, viewOf } from '../reveal-options.ts'
 import { safeBlock, safeJson, safeLine } from '../text/safe.ts'
 import { renderTable } from '../text/table.ts'
+import { undeliverable } from '../undeliverable.ts'
 import { withReadyDatabase } from '../with-database.ts'
 
 /** `commitpost dlq show <id>` */
@@ -26,7 +27,10 @@ export const dlqShowCommand: Command = defineCommand({
     return withReadyDatabase(invocation, async (database) => {
       const letter = redactedLetter(await database.deadLettersBy(known).show(values.id, view))
       if (globals.json) terminal.printJson(letter)
-      else printLetter(letter, invocation)
+      else {
+        printLetter(letter, invocation)
+        if (!letter.resolved) printWhatNext(letter.id, await undeliverable(letter, database), invocation)
+      }
       if (known === undefined && view.reveal === undefined) terminal.note(messages.care.maskedWhole)
       return 0
     })
@@ -43,7 +47,15 @@ function printLetter(letter: DeadLetter, invocation: Invocation<unknown>): void 
   printBlock(deadLetters.fields.headers, letter.headers, invocation)
   printBlock(deadLetters.fields.payload, letter.payload, invocation)
   printHistory(letter, invocation)
-  if (!letter.resolved) terminal.note(`\n${deadLetters.whatNext(letter.id)}`)
+}
+
+function printWhatNext(
+  id: string,
+  why: 'unmatched' | 'retired' | null,
+  { terminal, messages }: Invocation<unknown>,
+): void {
+  const { whatNext, cannotRetry } = messages.deadLetters
+  terminal.note(`\n${why === null ? whatNext(id) : cannotRetry[why](id)}`)
 }
 
 function factsOf(

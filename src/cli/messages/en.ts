@@ -183,6 +183,12 @@ export const en: Messages = {
       `Decide: commitpost dlq retry ${id} --operator NAME, or commitpost dlq resolve ${id} --operator NAME --note TEXT`,
   },
   care: careEn,
+    cannotRetry: {
+      unmatched: (id) =>
+        `No subscription takes it, so it cannot be retried. Subscribe and publish it again under a new id, or settle it: commitpost dlq resolve ${id} --operator NAME --note TEXT`,
+      retired: (id) =>
+        `Its subscription is retired, so it cannot be retried. Publish it again under a new id for another, or settle it: commitpost dlq resolve ${id} --operator NAME --note TEXT`,
+    },
   redrive: redriveEn,
   retain: retainEn,
   debezium: debeziumEn,

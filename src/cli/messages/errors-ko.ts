@@ -128,7 +128,15 @@ function notFound({ what, id, known }: NotFoundError): string {
     return `스트림 "${id}"의 보존 정책이 없습니다. 있는 정책: ${known.join(', ')}.`
   if (what === 'retention run')
     return `보존 정책 "${id}"의 실행 기록이 없습니다. 실행 기록이 있는 정책: ${known.join(', ')}.`
-  return `${KINDS[what]} "${id}"을(를) 찾을 수 없습니다. 잘못 입력했거나, 이 데이터베이스와 스키마에 없습니다.`
+  const others = known.length === 0 ? '' : ` 있는 ${KINDS[what]}: ${known.join(', ')}.`
+  return `${KINDS[what]} "${id}"을(를) 찾을 수 없습니다. 잘못 입력했거나, 이 데이터베이스와 스키마에 없습니다.${others}`
+}
+
+/** As many of a list with commas as the English text names. */
+function firstOf(list: string): string {
+  const all = list.split(', ')
+  const rest = all.length - MOST_NAMED
+  return rest > 0 ? `${all.slice(0, MOST_NAMED).join(', ')} 외 ${rest}건` : list
 }
 
 function invalidOptions({ what, problems }: InvalidOptionsError): string {

@@ -186,6 +186,12 @@ export const ko: Messages = {
       `결정: commitpost dlq retry ${id} --operator NAME 또는 commitpost dlq resolve ${id} --operator NAME --note TEXT`,
   },
   care: careKo,
+    cannotRetry: {
+      unmatched: (id) =>
+        `받는 구독이 없어 재시도할 수 없습니다. 구독을 추가하고 새 ID로 다시 발행하거나 해결 처리하십시오: commitpost dlq resolve ${id} --operator NAME --note TEXT`,
+      retired: (id) =>
+        `구독이 종료되어 재시도할 수 없습니다. 다른 구독이 받도록 새 ID로 다시 발행하거나 해결 처리하십시오: commitpost dlq resolve ${id} --operator NAME --note TEXT`,
+    },
   redrive: redriveKo,
   retain: retainKo,
   debezium: debeziumKo,

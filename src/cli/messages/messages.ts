@@ -182,6 +182,8 @@ export interface DeadLetterMessages {
 }
 
 /** `worker`. */
+  /** In place of the above, where a retry would be refused. */
+  readonly cannotRetry: Readonly<Record<'unmatched' | 'retired', (id: string) => string>>
 export interface WorkerMessages {
   readonly started: (subscriptions: readonly string[], config: string) => string
   readonly stopping: (signal: string) => string

@@ -16,7 +16,7 @@ import type { DoctorFacts, DoctorLimits } from '../doctor-facts.ts'
 import type { EventTrace } from '../event-trace.ts'
 import type { ExportStore } from '../export-store.ts'
 import type { GaugeLimits, Gauges } from '../gauge-store.ts'
-import type { SubscriptionStatus } from '../inspect-store.ts'
+import type { KnownSubscription, SubscriptionStatus } from '../inspect-store.ts'
 import type { AuditReport, VerifyReport, VerifyRequest } from '../proof-store.ts'
 import type {
   MovedAside,
@@ -183,6 +183,12 @@ export class PostgresCare implements Care {
   subscriptionStatuses(): Promise<readonly SubscriptionStatus[]> {
     return this.#ask('status', async () =>
       (await import('./subscription-statuses.ts')).subscriptionStatuses(this.#pool, this.#schema),
+    )
+  }
+
+  knownSubscriptions(): Promise<readonly KnownSubscription[]> {
+    return this.#ask('knownSubscriptions', async () =>
+      (await import('./known-subscriptions.ts')).knownSubscriptions(this.#pool, this.#schema),
     )
   }
 

@@ -1,9 +1,9 @@
 import type { JsonValue } from '../../event/event.ts'
 import type { UntoldLetter, UntoldLetters } from '../alert-store.ts'
+import { NO_SUBSCRIPTION } from '../dead-letter-store.ts'
 import type { PgPool, RawRow } from './client.ts'
 import type { QuotedSchema } from './identifiers.ts'
 import { readBounded } from './read-bounded.ts'
-import { NO_SUBSCRIPTION } from './take-unmatched.ts'
 import { dateOf, timeColumn } from './time-column.ts'
 
 const UNTOLD = 'l.told_at is null and not l.resolved'

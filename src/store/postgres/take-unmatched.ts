@@ -1,10 +1,8 @@
 import type { OutboxEvent } from '../../event/event.ts'
+import { NO_SUBSCRIPTION } from '../dead-letter-store.ts'
 import { type PgPool, rawQuery, withClient } from './client.ts'
 import { EVENT_COLUMNS, toEvent } from './event-row.ts'
 import type { QuotedSchema } from './identifiers.ts'
-
-/** The name under which dead letters of events stand that no subscription took. No subscription can have it. */
-export const NO_SUBSCRIPTION = '(none)'
 
 // Walks outbox_unmatched_open. Skips what another worker is reporting at this moment: each event is reported once.
 const takeUnmatchedSql = (schema: QuotedSchema): string => `
