@@ -6,6 +6,7 @@ import { postgresStore } from '../../src/store/postgres/index.ts'
 import { namingOperations, SeamPool } from '../seams/seam-pool.ts'
 import { eventually } from '../support/program.ts'
 import { sturdyPool } from '../support/sturdy-pool.ts'
+import { fitForWorkers } from '../support/worker-url.ts'
 import { type PostgresOutbox, postgresOutbox, shopEvents } from './postgres-outbox.ts'
 
 /** Longer than a test waits: whatever happens is not the doing of a poll. */
@@ -13,7 +14,7 @@ const NEVER_MS = 600_000
 
 /** A worker's process of its own, of whose statements single answers can be lost. */
 function processOn({ database: { url, schema } }: PostgresOutbox) {
-  const pool = new SeamPool(sturdyPool({ connectionString: url, max: 6 }))
+  const pool = new SeamPool(sturdyPool({ connectionString: fitForWorkers(url), max: 6 }))
   const store = namingOperations(postgresStore({ pool, schema }))
   const outbox = createOutbox({ store, events: shopEvents, notify: false, clock: { ...systemClock } })
   return { pool, outbox }
