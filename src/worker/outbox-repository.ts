@@ -1,8 +1,9 @@
 import type { ClaimedDelivery, Settlement } from '../delivery/delivery.ts'
 import { deliveryFailure, type OwnFailureCode } from '../delivery/failure.ts'
-import { RELEASE_NOW } from '../delivery/settlements.ts'
+import { DONE } from '../delivery/settlements.ts'
 import type { Catalogue, EventName, PayloadInput } from '../event/catalogue.ts'
-import { CommitpostError, LeaseLostError, NotFoundError } from '../runtime/errors.ts'
+import { Mutex } from '../queue/mutex.ts'
+import { type Clock, leaseClock, systemClock } from '../runtime/clock.ts'
 import { systemIds } from '../runtime/ids.ts'
 import {
   isRecord,
@@ -18,6 +19,8 @@ import { decide } from '../settle/decide.ts'
 import { type RetryPolicy, resolveRetryPolicy } from '../settle/retry-policy.ts'
 import type { ClaimRequest } from '../store/queue-store.ts'
 import type { WorkerStore } from '../store/store.ts'
+import { closedError, retiredError } from './repository-errors.ts'
+import { RepositoryHand } from './repository-hand.ts'
 import { type OutboxRepositoryOptions, repositoryProblems } from './repository-options.ts'
 
 /** One event as a repository sees it. */
@@ -50,16 +53,27 @@ export interface NewOutboxEntry<C extends Catalogue, Name extends EventName<C> =
 export interface OutboxRepository<C extends Catalogue, Tx> extends AsyncDisposable {
   /** Writes the event in the caller's transaction. Returns its id. */
   insert<Name extends EventName<C>>(tx: Tx, entry: NewOutboxEntry<C, Name>): Promise<string>
-  /** Takes up to so many events. Nobody else gets them until they are marked or the lease ends. */
+  /**
+   * Takes up to so many events. Nobody else gets them until they are marked or the lease ends. One whose reader vanished
+   * comes by itself and, if nothing was in hand, stays so: nothing else comes until it is marked or its lease ends.
+   */
   findPending(limit: number): Promise<readonly OutboxEntry[]>
   /**
-   * These are done. The others are written where it throws.
-   * @throws NotFoundError for the first that is not held, LeaseLostError for the first that came to somebody else since its lease ended
+   * These are done. Where it throws for one, the others are written. After an error that says nothing of the result (a
+   * connection that broke) call it again: what the first try has written counts as written.
+   * @throws NotFoundError for the first that is not held, LeaseLostError for the first whose lease is not its own any more
    */
   markProcessed(ids: readonly string[]): Promise<void>
-  /** This one failed: it is PENDING again after a pause or, with no attempts left, a dead letter. */
+  /**
+   * This one failed: it is PENDING again after a pause or, with no attempts left, a dead letter. Can be repeated too, with
+   * one doubt: if the first try made it PENDING again and its answer was lost, the second is a LeaseLostError, since nobody
+   * can tell then who gave it back.
+   */
   markFailed(id: string, reason: string): Promise<void>
-  /** Gives back what is not marked and closes the connections. It finds and marks nothing any more. */
+  /**
+   * Gives back what is not marked, once what was asked before has been answered, and closes the connections. It finds and
+   * marks nothing any more.
+   */
   close(): Promise<void>
 }
 
@@ -77,10 +91,16 @@ class LeasingRepository<C extends Catalogue, Tx> implements OutboxRepository<C, 
   readonly #options: OutboxRepositoryOptions<C, Tx>
   readonly #policy: RetryPolicy
   readonly #random: Random
+  readonly #clock: Clock
   readonly #workerId: string
-  readonly #held = new Map<string, ClaimedDelivery>()
+  readonly #hand: RepositoryHand
+  /** One at a time: two that look at once would each take their suspect for the only thing in hand. */
+  readonly #taking = new Mutex()
+  readonly #marking = new Set<Promise<void>>()
+  /** What was handed out as the only thing in hand, and when its lease has ended at the latest. */
+  #alone: { readonly delivery: ClaimedDelivery; readonly untilMs: number } | null = null
   #store: WorkerStore | null = null
-  #subscriptionId: Promise<number> | null = null
+  #subscriptionId: number | null = null
   #isJoining = true
   #isClosed = false
 
@@ -88,7 +108,9 @@ class LeasingRepository<C extends Catalogue, Tx> implements OutboxRepository<C, 
     const { retry, maxAttempts } = options
     this.#options = options
     this.#random = options.random ?? systemRandom
+    this.#clock = leaseClock(options.clock ?? systemClock)
     this.#workerId = (options.ids ?? systemIds).workerId()
+    this.#hand = new RepositoryHand(options.subscription)
     this.#policy = resolveRetryPolicy({
       ...(retry === undefined ? {} : { backoff: retry }),
       ...(maxAttempts === undefined ? {} : { maxAttempts }),
@@ -106,7 +128,13 @@ class LeasingRepository<C extends Catalogue, Tx> implements OutboxRepository<C, 
 
   async findPending(limit: number): Promise<readonly OutboxEntry[]> {
     refuseProblems('findPending', [wholeNumberProblem('limit', limit ?? null, 1, MOST_AT_ONCE)])
+    return this.#taking.run(() => this.#find(limit))
+  }
+
+  async #find(limit: number): Promise<readonly OutboxEntry[]> {
     const store = this.#opened()
+    await this.#hand.offerBack(store)
+    if (this.#holdsAlone()) return []
     const subscriptionId = await this.#registered(store)
     await this.#advance(store)
     const leaseMs = this.#options.leaseMs ?? 300_000
@@ -116,7 +144,9 @@ class LeasingRepository<C extends Catalogue, Tx> implements OutboxRepository<C, 
     if (retiredBy !== undefined) throw retiredError(this.#options.subscription, retiredBy)
     const suspected = (suspects.get(subscriptionId) ?? 0) > 0 ? await this.#suspect(store, request) : []
     const claimed = suspected.length > 0 ? suspected : await store.claim(request)
-    for (const delivery of claimed) this.#held.set(delivery.event.eventId, delivery)
+    this.#hand.take(claimed)
+    // Closed meanwhile: it goes back next, and must not be worked on.
+    if (this.#isClosed) throw closedError(this.#options.subscription)
     return claimed.map(toEntry)
   }
 
@@ -125,34 +155,77 @@ class LeasingRepository<C extends Catalogue, Tx> implements OutboxRepository<C, 
     const [suspect] = await store.claimSuspects({ ...request, limit: 1 })
     if (suspect === undefined) return []
     // What the caller holds already may run beside it, and then it is not clear.
-    if (this.#held.size > 0 || (await store.markAlone(suspect))) return [suspect]
-    await store.settle([{ delivery: suspect, settlement: RELEASE_NOW, durationMs: 0 }])
-    return []
+    if (this.#hand.hasBeside(suspect)) return [suspect]
+    const untilMs = this.#clock.monotonicMs() + request.leaseMs
+    if (!(await this.#markAlone(store, suspect))) return []
+    this.#alone = { delivery: suspect, untilMs }
+    return [suspect]
+  }
+
+  /** False if it may not run and goes back. If the answer is lost it goes back as well: it may be marked, and nobody runs it. */
+  async #markAlone(store: WorkerStore, suspect: ClaimedDelivery): Promise<boolean> {
+    this.#hand.goesBack(suspect)
+    try {
+      const isAlone = await store.markAlone(suspect)
+      if (isAlone) this.#hand.keeps(suspect)
+      return isAlone
+    } finally {
+      await this.#hand.offerBack(store)
+    }
+  }
+
+  /** Whether the caller still has, or may have, what has to be alone. */
+  #holdsAlone(): boolean {
+    const isOver =
+      this.#alone === null ||
+      !this.#hand.has(this.#alone.delivery) ||
+      this.#clock.monotonicMs() >= this.#alone.untilMs
+    if (isOver) this.#alone = null
+    return !isOver
   }
 
   async markProcessed(ids: readonly string[]): Promise<void> {
     const isList = Array.isArray(ids) && ids.every((id) => typeof id === 'string')
     refuseProblems('markProcessed', [isList ? null : `ids must be a list of texts, but is ${shown(ids)}`])
-    return this.#settle(ids, () => ({ kind: 'done' }))
+    return this.#mark(ids, () => DONE)
   }
 
   async markFailed(id: string, reason: string): Promise<void> {
     refuseProblems('markFailed', [textProblem('id', id ?? null), textProblem('reason', reason ?? null)])
     const failure = deliveryFailure('MARKED_FAILED' satisfies OwnFailureCode, reason)
     const outcome = { kind: 'failed', failure, retry: { kind: 'by-policy' } } as const
-    return this.#settle([id], (delivery) => decide(delivery, outcome, this.#policy, this.#random))
+    return this.#mark([id], (delivery) => decide(delivery, outcome, this.#policy, this.#random))
+  }
+
+  async #mark(
+    ids: readonly string[],
+    settlementOf: (delivery: ClaimedDelivery) => Settlement,
+  ): Promise<void> {
+    const marking = this.#hand.mark(this.#opened(), ids, settlementOf)
+    this.#marking.add(marking)
+    try {
+      await marking
+    } finally {
+      this.#marking.delete(marking)
+    }
   }
 
   async close(): Promise<void> {
     this.#isClosed = true
+    // After the look that is under way, or what that finds would be leased and nobody's.
+    await this.#taking.run(() => this.#close())
+  }
+
+  async #close(): Promise<void> {
     const store = this.#store
     if (store === null) return
     this.#store = null
-    this.#subscriptionId = null
-    const held = [...this.#held.values()]
-    this.#held.clear()
-    await store.settle(held.map((delivery) => ({ delivery, settlement: RELEASE_NOW, durationMs: 0 })))
-    await store.close()
+    await Promise.allSettled(this.#marking)
+    try {
+      await this.#hand.giveBackAll(store)
+    } finally {
+      await store.close()
+    }
   }
 
   readonly [Symbol.asyncDispose] = (): Promise<void> => this.close()
@@ -163,11 +236,8 @@ class LeasingRepository<C extends Catalogue, Tx> implements OutboxRepository<C, 
     return this.#store
   }
 
-  #registered(store: WorkerStore): Promise<number> {
-    this.#subscriptionId ??= this.#register(store).catch((error: unknown) => {
-      this.#subscriptionId = null
-      throw error
-    })
+  async #registered(store: WorkerStore): Promise<number> {
+    this.#subscriptionId ??= await this.#register(store)
     return this.#subscriptionId
   }
 
@@ -192,54 +262,6 @@ class LeasingRepository<C extends Catalogue, Tx> implements OutboxRepository<C, 
     })
     return id
   }
-
-  async #settle(
-    ids: readonly string[],
-    settlementOf: (delivery: ClaimedDelivery) => Settlement,
-  ): Promise<void> {
-    const held = ids.flatMap((id) => this.#held.get(id) ?? [])
-    const notHeld = ids.find((id) => !this.#held.has(id))
-    const { lost, busy } = await this.#opened().settle(
-      held.map((delivery) => ({ delivery, settlement: settlementOf(delivery), durationMs: 0 })),
-    )
-    const locked = new Set(busy.map(({ delivery }) => delivery.event.eventId))
-    for (const id of ids) if (!locked.has(id)) this.#held.delete(id)
-    if (locked.size > 0) throw lockedError([...locked])
-    const lostPositions = new Set(lost.map(({ position }) => position))
-    if (notHeld !== undefined) throw notHeldError(notHeld, this.#options.subscription)
-    const eventId = held.find(({ position }) => lostPositions.has(position))?.event.eventId
-    if (eventId !== undefined) throw new LeaseLostError({ eventId, subscription: this.#options.subscription })
-  }
-}
-
-function closedError(subscription: string): CommitpostError {
-  return new CommitpostError(
-    'INVALID_STATE',
-    `The repository of "${subscription}" is closed, and what it held was given back. Nothing was written: make a new one.`,
-  )
-}
-
-function lockedError(ids: readonly string[]): CommitpostError {
-  return new CommitpostError(
-    'INVALID_STATE',
-    `The deliveries of these events are locked by another transaction, so nothing was written for them: ${ids.join(', ')}. ` +
-      'They are still held: mark them again when that transaction has ended.',
-  )
-}
-
-function notHeldError(id: string, subscription: string): NotFoundError {
-  const message =
-    `There is no delivery of event ${shown(id)} to "${subscription}" in hand: findPending of this repository has not ` +
-    'returned it, or it was marked or lost before. Nothing was written for it.'
-  return new NotFoundError('delivery', id, { message })
-}
-
-function retiredError(subscription: string, retiredBy: string | null): CommitpostError {
-  return new CommitpostError(
-    'INVALID_STATE',
-    `Subscription "${subscription}" was retired${retiredBy === null ? '' : ` by ${retiredBy}`}: nothing is found for it ` +
-      'any more. A new repository of that name begins a new subscription.',
-  )
 }
 
 function toEntry({ event, attempt }: ClaimedDelivery): OutboxEntry {

@@ -1,5 +1,6 @@
 import type { Catalogue } from '../event/catalogue.ts'
 import type { EventBus } from '../publish/event-bus.ts'
+import type { Clock } from '../runtime/clock.ts'
 import type { Ids } from '../runtime/ids.ts'
 import {
   functionProblem,
@@ -37,6 +38,7 @@ export interface OutboxRepositoryOptions<C extends Catalogue, Tx> {
   readonly retry?: Backoff
   readonly ids?: Pick<Ids, 'workerId'>
   readonly random?: Random
+  readonly clock?: Clock
 }
 
 const OPTION_NAMES: readonly (keyof OutboxRepositoryOptions<Catalogue, unknown>)[] = [
@@ -49,6 +51,7 @@ const OPTION_NAMES: readonly (keyof OutboxRepositoryOptions<Catalogue, unknown>)
   'retry',
   'ids',
   'random',
+  'clock',
 ]
 
 /** What is wrong with the options of a repository. */
@@ -65,5 +68,6 @@ export function repositoryProblems(options: unknown): readonly (string | null)[]
     ...retryProblems({ backoff, maxAttempts }),
     methodsProblem('ids', options['ids'], ['workerId']),
     functionProblem('random', options['random']),
+    methodsProblem('clock', options['clock'], ['now', 'monotonicMs', 'sleep']),
   ]
 }
