@@ -145,6 +145,7 @@ async function readBare({ database }: Stage, onEvent: (payload: null) => void): 
     mark: () => undefined,
     ended: () => undefined,
   })
+  log.listen()
   return () => log.close()
 }
 

@@ -54,6 +54,12 @@ export interface StreamLease {
   readonly crashes: number
 }
 
+/** Another has the log. */
+export interface StreamHeld {
+  /** How long its lease lasts from now, unless it is extended. */
+  readonly heldForMs: number
+}
+
 /** How far a stream subscription is: everything before it was handled, or has a delivery. */
 export interface StreamProgress {
   /** Where in the log. */
@@ -145,8 +151,8 @@ export interface LogSession {
    * finished the log can be read.
    */
   beginLog(): Promise<void>
-  /** Reads on from the recorded place. */
-  read(listener: LogListener): Promise<OpenLog>
+  /** Reads on from the recorded place. Resolves with why if the log does not have everything: nothing was told then. */
+  read(listener: LogListener): Promise<OpenLog | LogGap>
   /** Lets the server forget the log of this subscription: from now on only the table has its events. */
   dropLog(why: LogGap): Promise<void>
   close(): Promise<void>
@@ -161,7 +167,7 @@ export interface StreamStore {
     subscriptionId: number,
     workerId: string,
     leaseMs: number,
-  ): Promise<StreamLease | 'held' | 'retired'>
+  ): Promise<StreamLease | StreamHeld | 'retired'>
   /** Lets the server forget the log of a subscription that was retired. */
   forgetLog(subscriptionId: number): Promise<void>
   /** Extends the lease and lets a snapshot travel in the log. */

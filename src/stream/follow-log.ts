@@ -1,5 +1,5 @@
 import type { Clock } from '../runtime/clock.ts'
-import type { LogSession, OpenLog, StreamProgress } from '../store/stream-store.ts'
+import type { LogGap, LogSession, OpenLog, StreamProgress } from '../store/stream-store.ts'
 import type { LogRun } from './log-run.ts'
 import { type LogPlace, ProgressRecorder } from './progress-recorder.ts'
 
@@ -15,13 +15,16 @@ export interface FollowParts {
   onFailed(error: unknown): void
 }
 
-/** Reads the log until told, then waits for what runs and records how far it came. */
-export async function followLog(session: LogSession, parts: FollowParts): Promise<void> {
+/**
+ * Reads the log until told, then waits for what runs and records how far it came. Resolves with why if the log does not
+ * have everything.
+ */
+export async function followLog(session: LogSession, parts: FollowParts): Promise<LogGap | null> {
   let log: OpenLog | null = null
   const recorder = new ProgressRecorder({ ...parts, confirm: (lsn) => log?.confirm(lsn) })
   const run = parts.newRun((places) => recorder.passed(places))
   const hold = holder(run, () => log)
-  log = await session.read({
+  const begun = await session.read({
     event: (event) => {
       const isKept = run.offer(event)
       if (isKept) hold()
@@ -33,6 +36,8 @@ export async function followLog(session: LogSession, parts: FollowParts): Promis
       if (error !== null) parts.onFailed(error)
     },
   })
+  if (typeof begun === 'string') return begun
+  log = begun
   parts.onBegun()
   // It may have been filled before there was anything to hold.
   hold()
@@ -40,6 +45,7 @@ export async function followLog(session: LogSession, parts: FollowParts): Promis
   log.pause()
   await run.stop()
   await recorder.flush()
+  return null
 }
 
 /** Lets the server wait while too much is in hand, and go on once there is room. */

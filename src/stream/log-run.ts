@@ -1,43 +1,14 @@
 import type { DeliveryOutcome, Settlement } from '../delivery/delivery.ts'
-import { ignoreWorkerEvents, type Observer } from '../observe/worker-events.ts'
-import type { Clock } from '../runtime/clock.ts'
-import type { SoloGate } from '../runtime/gate.ts'
+import { ignoreWorkerEvents } from '../observe/worker-events.ts'
 import { nextTurn } from '../runtime/turn.ts'
-import type { GateAnswer, LoggedEvent, ParkedEvent, StreamLease, StreamStore } from '../store/stream-store.ts'
+import type { GateAnswer, LoggedEvent, ParkedEvent } from '../store/stream-store.ts'
 import { EventGate } from './event-gate.ts'
 import { KeyChains } from './key-chains.ts'
 import { leaseLost } from './lease-lost.ts'
 import { FirstDelivery, type LogDelivery, parkedAs, tellEnded, waiting } from './log-delivery.ts'
+import type { LogRunParts } from './log-run-parts.ts'
 import { type LogEntry, LogWindow } from './log-window.ts'
 import { Parking } from './parking.ts'
-
-/** How the events of a log are handed over. */
-export interface LogRunParts<Place> {
-  readonly store: Pick<StreamStore, 'streamGate' | 'parkEvents'>
-  readonly lease: StreamLease
-  readonly subscription: string
-  readonly orderBy: 'none' | 'aggregate' | 'total'
-  readonly concurrency: number
-  /** Whether several of a key may be handed over at once: whoever takes them keeps their order. */
-  readonly together: boolean
-  /** No event beyond this position has a delivery yet. */
-  readonly parkedTo: bigint
-  dispatch(delivery: LogDelivery): DeliveryOutcome | Promise<DeliveryOutcome>
-  /** What is to become of an event whose attempt ended so. */
-  decide(delivery: LogDelivery, outcome: DeliveryOutcome): Settlement
-  /** Whether handlers may still be started at this time of the clock: the lease was confirmed a short while before. */
-  readonly isGood: (atMs: number) => boolean
-  /** One place for two that nothing came between. */
-  readonly mergePlaces: (earlier: Place, later: Place) => Place
-  /** Everything before these places has ended; the last is the farthest. */
-  onPassed(places: readonly Place[]): void
-  /** It cannot go on: the lease is lost, or the database refused. */
-  onFailed(error: unknown): void
-  /** Whoever has to run alone in this process holds others back there. */
-  readonly soloGate: SoloGate
-  readonly clock: Clock
-  readonly observer: Observer
-}
 
 /** Asked about at once. */
 const BATCH = 5_000
@@ -140,7 +111,7 @@ export class LogRun<Place> {
     await this.#parking.idle()
   }
 
-  /** The lease was confirmed: what waited for that may start. */
+  /** The lease was confirmed: what waited for that, or for the end of a pause, may start. */
   confirmed(): void {
     this.#start()
     this.#tellPassed()
@@ -161,6 +132,8 @@ export class LogRun<Place> {
     this.#parking.beginLook()
     const answer = await this.#eventGate.ask(batch, this.#parkedTo)
     if (!answer.held) throw leaseLost()
+    // Nobody waits for what would be set aside now.
+    if (this.#isStopped) return
     if (answer.paused) return this.#parts.clock.sleep(PAUSE_MS, this.#stopping.signal)
     this.#asked = this.#asked.slice(batch.length)
     for (const entry of batch) {

@@ -4,6 +4,7 @@ import type { LogGap, LogSession, MissedEvents, StreamLease } from '../store/str
 import { followLog } from './follow-log.ts'
 import { leaseLost } from './lease-lost.ts'
 import { LogRun } from './log-run.ts'
+import { PassRecord } from './pass-record.ts'
 import { mergePlaces } from './progress-recorder.ts'
 import { beatEveryMs, type StreamReaderParts } from './reader-parts.ts'
 
@@ -20,8 +21,6 @@ const JITTER = 0.1
 const WATCHES_PER_LEASE = 30
 /** Before the next look into the table, while the log cannot begin yet. */
 const PASS_EVERY_MS = 100
-/** How many pages from the table are handled before it is recorded how far that is. */
-const PAGES_PER_RECORD = 5
 
 /** From taking the log to giving it back. */
 export class LogTurn {
@@ -30,6 +29,7 @@ export class LogTurn {
   #failure: { readonly error: unknown } | null = null
   #confirmedMs: number
   #isLost = false
+  #isPaused = false
   #current: {
     readonly running: number
     readonly parkedTo: bigint
@@ -56,6 +56,11 @@ export class LogTurn {
     this.#failure = error === null ? null : { error }
     this.#over.abort()
     void this.#current?.stop()
+  }
+
+  /** Ends it if its lease has lapsed: asked before what was handed over a while ago is sent. */
+  expire(): void {
+    this.#loseIfLapsed(leaseLost())
   }
 
   /** Reads until it is ended. Returns why, if there is a reason. Never rejects. */
@@ -94,7 +99,7 @@ export class LogTurn {
   async #follow(session: LogSession): Promise<LogGap | null> {
     const { store, lease, clock, subscription, observer } = this.#parts
     const givenUp = this.#givenUp.signal
-    await followLog(session, {
+    const gap = await followLog(session, {
       newRun: (onPassed) => this.#newRun(mergePlaces, onPassed),
       // Of a log that is given up nothing is recorded any more: what was handled meanwhile comes again from the table.
       record: async (progress) => (await store.recordProgress(lease, progress)) || givenUp.aborted,
@@ -107,7 +112,7 @@ export class LogTurn {
       },
       onFailed: (error) => this.end(error),
     })
-    return givenUp.aborted ? (givenUp.reason as LogGap) : null
+    return givenUp.aborted ? (givenUp.reason as LogGap) : gap
   }
 
   /** The server need not keep anything for us, at once and whatever handlers still do: its disk is everybody's. */
@@ -202,7 +207,7 @@ export class LogTurn {
       parkedTo: this.#current?.parkedTo ?? BigInt(lease.parkedTo),
       subscription: subscription.name,
       orderBy: subscription.orderBy,
-      isGood: (atMs) => atMs - this.#confirmedMs <= leaseMs - marginMs,
+      isGood: (atMs) => !this.#isPaused && atMs - this.#confirmedMs <= leaseMs - marginMs,
       mergePlaces: merge,
       onPassed,
       onFailed: (error) => this.end(error),
@@ -225,7 +230,7 @@ export class LogTurn {
       runPeriodically({
         ...periodic,
         everyMs: leaseMs / WATCHES_PER_LEASE,
-        run: () => this.#loseIfLapsed(leaseLost()),
+        run: () => this.expire(),
         onError: () => undefined,
       }),
     ])
@@ -243,6 +248,7 @@ export class LogTurn {
     const beat = await store.beatStream(lease, leaseMs)
     if (!beat.held) return this.#lose(leaseLost())
     this.#confirmedMs = askedMs
+    this.#isPaused = beat.paused
     this.#current?.confirmed()
     if (this.#session === null) return
     if (!beat.published) this.#giveUpLog(this.#session, 'publication-changed')
@@ -255,35 +261,6 @@ export class LogTurn {
     this.#isLost = true
     this.end(error)
     this.#parts.interrupt(leaseLost(), this.#parts.marginMs)
-  }
-}
-
-/** Records now and then how far the table was handed over. */
-class PassRecord {
-  readonly #missed: MissedEvents
-  readonly #onFailed: (error: unknown) => void
-  #pages = 0
-  #writing: Promise<void> = Promise.resolve()
-
-  constructor(missed: MissedEvents, onFailed: (error: unknown) => void) {
-    this.#missed = missed
-    this.#onFailed = onFailed
-  }
-
-  passed(positions: readonly string[]): void {
-    this.#pages += positions.length
-    const last = positions.at(-1)
-    if (this.#pages < PAGES_PER_RECORD || last === undefined) return
-    this.#pages = 0
-    this.#writing = this.#writing.then(() => this.#write(last)).catch(this.#onFailed)
-  }
-
-  idle(): Promise<void> {
-    return this.#writing
-  }
-
-  async #write(position: string): Promise<void> {
-    if (!(await this.#missed.reached(position))) throw leaseLost()
   }
 }
 

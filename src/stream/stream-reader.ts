@@ -1,11 +1,13 @@
 import { Outage } from '../runtime/outage.ts'
 import { jittered } from '../runtime/periodic.ts'
 import { property } from '../runtime/property.ts'
-import type { StreamLease } from '../store/stream-store.ts'
+import type { StreamHeld, StreamLease } from '../store/stream-store.ts'
 import { LogTurn } from './log-turn.ts'
 import { LOOKS_PER_LEASE, type StreamReaderParts } from './reader-parts.ts'
 
 const JITTER = 0.2
+/** After another's lease has lapsed: it is taken once that is past, not in the same moment. */
+const AFTER_LAPSE_MS = 20
 
 /**
  * Reads the log for a subscription whenever no other worker does. All workers of a subscription have one: those that have
@@ -30,6 +32,11 @@ export class StreamReader {
     return this.#turn?.running ?? 0
   }
 
+  /** Gives the log up if no heartbeat has confirmed the lease for too long. */
+  expire(): void {
+    this.#turn?.expire()
+  }
+
   start(): void {
     this.#loop = this.#run()
   }
@@ -47,19 +54,24 @@ export class StreamReader {
   }
 
   async #run(): Promise<void> {
-    const { clock, leaseMs, random } = this.#parts
+    const { clock } = this.#parts
     const { signal } = this.#stopping
     while (!signal.aborted) {
       const pauseMs = await this.#look().catch((error: unknown) => this.#failed(error))
       if (pauseMs === null) return
-      if (!signal.aborted) {
-        await clock.sleep(pauseMs ?? jittered(leaseMs / LOOKS_PER_LEASE, JITTER, random), signal)
-      }
+      if (!signal.aborted) await clock.sleep(pauseMs, signal)
     }
   }
 
-  /** Returns how long to wait before the next look: undefined is the usual time, null that there is none. */
-  async #look(): Promise<number | null | undefined> {
+  /** Before the next look, while another has the log: it may give it back at any time, and vanish without doing so. */
+  #pauseMs({ heldForMs }: StreamHeld): number {
+    const { leaseMs, random } = this.#parts
+    const usualMs = jittered(leaseMs / LOOKS_PER_LEASE, JITTER, random)
+    return Math.min(usualMs, heldForMs + AFTER_LAPSE_MS)
+  }
+
+  /** Returns how long to wait before the next look: null is that there is none. */
+  async #look(): Promise<number | null> {
     const { store, subscription, workerId, leaseMs, clock } = this.#parts
     const askedMs = clock.monotonicMs()
     const taken = await store.takeStream(subscription.id, workerId, leaseMs)
@@ -67,7 +79,7 @@ export class StreamReader {
       await store.forgetLog(subscription.id)
       return null
     }
-    if (taken === 'held') return undefined
+    if ('heldForMs' in taken) return this.#pauseMs(taken)
     const failure = await this.#read(taken, askedMs)
     if (failure === null) return 0
     if (property(failure.error, 'code') !== 'LEASE_LOST') throw failure.error

@@ -2,9 +2,18 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { OutboxEvent } from '../../src/index.ts'
 import { createOutbox } from '../../src/outbox.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'
+import { signal } from '../acceptance/support.ts'
 import { bePatient, comes } from '../support/patience.ts'
 import { shopEvents } from '../worker/postgres-outbox.ts'
-import { LEASE_MS, numbersOf, type StreamServer, startStreamServer, streamScene } from './scene.ts'
+import {
+  LEASE_MS,
+  numbersOf,
+  type StreamScene,
+  type StreamServer,
+  startStreamServer,
+  stopReader,
+  streamScene,
+} from './scene.ts'
 
 bePatient()
 
@@ -13,6 +22,16 @@ beforeAll(async () => {
   server = await startStreamServer(18)
 })
 afterAll(() => server[Symbol.asyncDispose]())
+
+/** Until its reader knows of everything that is committed by now: of heartbeats two may have begun before. */
+async function heartbeats({ pool, schema }: StreamScene): Promise<void> {
+  const until = async (): Promise<unknown> =>
+    (await pool.query(`select until::text from ${schema}.outbox_stream`)).rows[0]
+  for (let count = 0; count < 3; count += 1) {
+    const before = JSON.stringify(await until())
+    await comes('a heartbeat', async () => JSON.stringify(await until()) !== before)
+  }
+}
 
 describe('a stream subscription', () => {
   test('begins with what was there before, if it is to', async () => {
@@ -76,6 +95,46 @@ describe('a stream subscription', () => {
       const { subscriptions } = await scene.outbox.proof.why(rows[0].event_id)
       return subscriptions[0]?.reason.kind === 'streamed'
     })
+  })
+
+  test('is paused also for what the reader has in hand; what runs is not disturbed', async () => {
+    await using scene = await streamScene(server.url)
+    const first = signal()
+    const reader = scene.work('mirror', { concurrency: 1 }, () => first.happened)
+    await reader.worker.start()
+    await reader.saw('streaming')
+    // In one transaction, so that the others are in hand while the first runs.
+    await scene.place('a', 'b', 'c')
+    await comes('the first runs', () => reader.events.length === 1)
+    await scene.outbox.pause('mirror', { operator: 'kim' })
+    await heartbeats(scene)
+    first.happen()
+    await reader.handled(1)
+    await heartbeats(scene)
+    expect(numbersOf(reader.events)).toEqual([1])
+    await scene.outbox.resume('mirror', { operator: 'kim' })
+    await reader.handled(3)
+    expect(numbersOf(reader.events)).toEqual([1, 2, 3])
+  })
+
+  test('is taken over when the lease of a reader that vanished ends, however rarely it was looked for', async () => {
+    await using scene = await streamScene(server.url)
+    const first = scene.work('mirror')
+    await first.worker.start()
+    await first.saw('streaming')
+    await stopReader(first, scene)
+    const told: string[] = []
+    const heir = scene.outbox.worker(
+      [scene.outbox.subscription('mirror', { engine: 'stream', on: { '*': () => undefined } })],
+      // It would look every quarter of an hour.
+      { leaseMs: 3_600_000, observers: [({ kind }) => told.push(kind)] },
+    )
+    await scene.pool.query(
+      `update ${scene.schema}.outbox_stream set owner = 'gone', until = clock_timestamp() + interval '3 s'`,
+    )
+    await heir.start()
+    await comes('it reads', () => told.includes('streaming'))
+    await heir.stop()
   })
 
   test('takes its slot along when it is retired', async () => {

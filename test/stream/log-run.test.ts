@@ -3,6 +3,7 @@ import type { DeliveryOutcome, Settlement } from '../../src/delivery/delivery.ts
 import { ignoreWorkerEvents } from '../../src/observe/worker-events.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { SoloGate } from '../../src/runtime/gate.ts'
+import { nextTurn } from '../../src/runtime/turn.ts'
 import type { GateAnswer, LoggedEvent, ParkedEvent, StreamLease } from '../../src/store/stream-store.ts'
 import { LogRun } from '../../src/stream/log-run.ts'
 import { LogWindow } from '../../src/stream/log-window.ts'
@@ -186,6 +187,18 @@ test.each([
   expect(failures).toMatchObject([{ code: 'LEASE_LOST' }])
   expect(passed).toEqual([])
   await run.stop()
+})
+
+test('what is answered after it was stopped is not acted on: nobody waits for it to be set aside', async () => {
+  const answers: ((answer: GateAnswer) => void)[] = []
+  const ask = (): Promise<GateAnswer> => new Promise((resolve) => answers.push(resolve))
+  const { run, parked, started } = runOf({ ask })
+  run.offer(logged(1, 'a'))
+  await comes('the question', () => answers.length === 1)
+  await run.stop()
+  answers[0]?.({ ...NONE_OPEN, hasOpen: true, openKeys: new Set(['a']) })
+  await nextTurn()
+  expect([parked, started]).toEqual([[], []])
 })
 
 test('no place is passed that comes after it was stopped: what came with it was not handed over', async () => {

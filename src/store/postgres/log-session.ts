@@ -9,8 +9,9 @@ import { openMissed } from './missed-events.ts'
 import { assertPublished, streamUnavailable } from './publication.ts'
 import {
   createSlot,
-  dropSlot,
+  dropUnusedSlot,
   freeSlot,
+  isAdvanced,
   isForeignSlotSql,
   isLogOf,
   type SlotBeginning,
@@ -97,7 +98,7 @@ export class PostgresLogSession implements LogSession {
     if (found.isLost || found.confirmed === null) return 'slot-invalidated'
     const identity = await serverIdentity(await this.#connected())
     if (!isLogOf(identity, server, found)) return 'server-changed'
-    if (found.confirmed > lsn) return 'slot-advanced'
+    if (isAdvanced(found, lsn)) return 'slot-advanced'
     if (!isSamePublication) return 'publication-changed'
     if (identity !== server) await this.#adopt(identity)
     return null
@@ -124,18 +125,22 @@ export class PostgresLogSession implements LogSession {
     this.#beginning = { ...beginning, publication: beginning.publication }
   }
 
-  async read(listener: LogListener): Promise<OpenLog> {
+  async read(listener: LogListener): Promise<OpenLog | LogGap> {
     const { slot, lsn, publication } = await this.#state()
     if (lsn === null) throw new CommitpostError('INTERNAL', 'The log is read before it has begun.')
-    await withClient(this.#pool, (client) => freeSlot(client, slot))
+    await withClient(this.#pool, (client) => freeSlot(client, this.#schema, this.#lease))
     const request = { slot, publication, prefix: `commitpost.${slot}`, from: lsn }
-    this.#open = await readLog(await this.#connected(), this.#clock, request, listener)
-    return this.#open
+    const log = await readLog(await this.#connected(), this.#clock, request, listener)
+    this.#open = log
+    // Nobody moves a slot that is read. Since it was looked at last somebody may have, and the server says nothing of it.
+    const found = await withClient(this.#pool, (client) => slotFacts(client, slot))
+    if (found !== null && isAdvanced(found, lsn)) return 'slot-advanced'
+    log.listen()
+    return log
   }
 
   async dropLog(why: LogGap): Promise<void> {
     await this.#closeLog()
-    const { slot } = await this.#state()
     await withClient(this.#pool, async (client) => {
       const rows = await rawQuery(client, untrustedSql(this.#schema), [
         this.#lease.subscriptionId,
@@ -144,7 +149,7 @@ export class PostgresLogSession implements LogSession {
         this.#schema,
       ])
       if (rows.length === 0) throw new CommitpostError('LEASE_LOST', 'The log is read by another worker now.')
-      await dropSlot(client, slot)
+      await dropUnusedSlot(client, this.#schema, this.#lease)
     })
   }
 
@@ -152,10 +157,8 @@ export class PostgresLogSession implements LogSession {
     const hasBegun = this.#beginning !== null
     // Before anything is asked that may be refused: a log that stays open is kept by the server, and keeps the process.
     await this.#closeLog()
-    if (!hasBegun) return
-    const { slot, lsn } = await this.#state()
-    // Made, but not come to be relied on: nobody else would use it.
-    if (lsn === null) await withClient(this.#pool, (client) => dropSlot(client, slot))
+    // Made, and perhaps not come to be relied on: nobody else would use it.
+    if (hasBegun) await withClient(this.#pool, (client) => dropUnusedSlot(client, this.#schema, this.#lease))
   }
 
   async #closeLog(): Promise<void> {

@@ -1,5 +1,6 @@
 import { RefusedError } from '../../runtime/refused-error.ts'
 import { lsnOf, type ReplicationClient } from '../../stream/postgres/replication.ts'
+import type { StreamLease } from '../stream-store.ts'
 import { type PgClient, rawQuery } from './client.ts'
 import { driverErrorOf } from './driver-error.ts'
 import type { QuotedSchema } from './identifiers.ts'
@@ -43,25 +44,64 @@ export async function slotFacts(client: PgClient, slot: string): Promise<SlotFac
   }
 }
 
-const dropSql = `
-  select pg_drop_replication_slot(r.slot_name) from pg_replication_slots r where r.slot_name = $1 and ${IS_OURS}`
-
-/** Removes a slot of ours, from under whoever reads it: that one has lost its lease, or is this process. */
-export async function dropSlot(client: PgClient, slot: string): Promise<void> {
-  await freeSlot(client, slot)
-  await rawQuery(client, dropSql, [slot])
+/** Whether somebody moved it: it is further than was recorded, which is before anything is confirmed. */
+export function isAdvanced({ confirmed }: SlotFacts, lsn: bigint): boolean {
+  return confirmed !== null && confirmed > lsn
 }
 
-const terminateSql = `
-  select pg_terminate_backend(r.active_pid, 5000) from pg_replication_slots r
-   where r.slot_name = $1 and ${IS_OURS} and r.active_pid is not null`
+/** Which slot is meant: an expression of SQL, and its values. */
+interface Meant {
+  readonly sql: string
+  readonly values: readonly unknown[]
+}
+
+/** The slot of a log, for as long as the lease is what it was: the next holder's has the same name. */
+function ownSlot(schema: QuotedSchema, { subscriptionId, epoch }: StreamLease, more = ''): Meant {
+  const sql = `(select t.slot from ${schema}.outbox_stream t where t.subscription_id = $1 and t.epoch = $2 ${more})`
+  return { sql, values: [subscriptionId, epoch] }
+}
+
+const dropSql = (slot: string): string => `
+  select pg_drop_replication_slot(r.slot_name) from pg_replication_slots r where r.slot_name = ${slot} and ${IS_OURS}`
+
+/** Removes a slot of ours, from under whoever reads it: nobody is to read it any more. */
+export async function dropSlot(client: PgClient, slot: string): Promise<void> {
+  const meant = { sql: '$1', values: [slot] }
+  await free(client, meant)
+  await rawQuery(client, dropSql(meant.sql), meant.values)
+}
+
+/** Removes the slot of a log that nothing relies on, if the lease is what it was. Until it is gone nobody takes the log. */
+export async function dropUnusedSlot(
+  client: PgClient,
+  schema: QuotedSchema,
+  lease: StreamLease,
+): Promise<void> {
+  await free(client, ownSlot(schema, lease, 'and t.lsn is null'))
+  const { sql, values } = ownSlot(schema, lease, 'and t.lsn is null for update')
+  await rawQuery(client, dropSql(sql), values)
+}
+
+const terminateSql = (slot: string): string => `
+  select r.slot_name, pg_terminate_backend(r.active_pid, 5000) from pg_replication_slots r
+   where r.slot_name = ${slot} and ${IS_OURS} and r.active_pid is not null`
 
 const MOST_LOOKS = 4
 
-/** Ends the connection of an earlier reader that does not know that it was replaced: a process that is paused, say. */
-export async function freeSlot(client: PgClient, slot: string): Promise<void> {
+/**
+ * Ends the connection of an earlier reader that does not know that it was replaced: a process that is paused, say. One that
+ * was replaced itself ends nobody's.
+ */
+export async function freeSlot(client: PgClient, schema: QuotedSchema, lease: StreamLease): Promise<void> {
+  await free(client, ownSlot(schema, lease))
+}
+
+async function free(client: PgClient, { sql, values }: Meant): Promise<void> {
+  let slot = ''
   for (let looks = 0; looks < MOST_LOOKS; looks += 1) {
-    if ((await rawQuery(client, terminateSql, [slot])).length === 0) return
+    const [active] = await rawQuery(client, terminateSql(sql), values)
+    if (active === undefined) return
+    slot = active[0] as string
   }
   throw new RefusedError(
     'stream-slot-in-use',

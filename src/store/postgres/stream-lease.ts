@@ -1,5 +1,5 @@
 import { lsnOf } from '../../stream/postgres/replication.ts'
-import type { StreamBeat, StreamLease, StreamProgress } from '../stream-store.ts'
+import type { StreamBeat, StreamHeld, StreamLease, StreamProgress } from '../stream-store.ts'
 import { type PgClient, rawQuery } from './client.ts'
 import type { QuotedSchema } from './identifiers.ts'
 import { streamScope } from './stream-scope.ts'
@@ -21,8 +21,10 @@ const takeSql = (schema: QuotedSchema): string => `
             from ${schema}.outbox_scope k where k.subscription_id = $1)
     from taken t join ${schema}.outbox_subscription s on s.id = t.subscription_id`
 
-const isRetiredSql = (schema: QuotedSchema): string => `
-  select 1 from ${schema}.outbox_subscription s where s.id = $1 and s.state = 'retired'`
+const heldSql = (schema: QuotedSchema): string => `
+  select s.state = 'retired',
+         case when t.until > clock_timestamp() then extract(epoch from t.until - clock_timestamp()) * 1000 else 0 end
+    from ${schema}.outbox_subscription s join ${schema}.outbox_stream t on t.subscription_id = s.id where s.id = $1`
 
 /** Takes the log of a subscription for so long, if nobody has it. */
 export async function takeStream(
@@ -31,11 +33,11 @@ export async function takeStream(
   subscriptionId: number,
   workerId: string,
   leaseMs: number,
-): Promise<StreamLease | 'held' | 'retired'> {
+): Promise<StreamLease | StreamHeld | 'retired'> {
   const [row] = await rawQuery(client, takeSql(schema), [subscriptionId, workerId, leaseMs])
   if (row === undefined) {
-    const retired = await rawQuery(client, isRetiredSql(schema), [subscriptionId])
-    return retired.length > 0 ? 'retired' : 'held'
+    const [held] = await rawQuery(client, heldSql(schema), [subscriptionId])
+    return held?.[0] === 't' ? 'retired' : { heldForMs: Number(held?.[1] ?? leaseMs) }
   }
   return {
     subscriptionId,

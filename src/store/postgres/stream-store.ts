@@ -6,6 +6,7 @@ import type {
   LogSession,
   ParkedEvent,
   StreamBeat,
+  StreamHeld,
   StreamLease,
   StreamProgress,
   StreamStore,
@@ -45,7 +46,7 @@ export class PostgresStreamStore implements StreamStore {
     subscriptionId: number,
     workerId: string,
     leaseMs: number,
-  ): Promise<StreamLease | 'held' | 'retired'> {
+  ): Promise<StreamLease | StreamHeld | 'retired'> {
     return this.#on((client) => takeStream(client, this.#schema, subscriptionId, workerId, leaseMs))
   }
 

@@ -2,7 +2,9 @@ import type { Clock } from '../../runtime/clock.ts'
 import { CommitpostError } from '../../runtime/errors.ts'
 import type { LogListener, OpenLog } from '../../store/stream-store.ts'
 import { MessageCutter } from './message-cutter.ts'
+import { fellSilent, type Pace, paceOf } from './pace.ts'
 import { PgoutputDecoder } from './pgoutput.ts'
+import { statusOf } from './status.ts'
 
 /** The part of a `pg` connection that reading the log needs. */
 export interface ReplicationSocket {
@@ -41,9 +43,10 @@ export interface ReadRequest {
   readonly from: bigint
 }
 
-const FEEDBACK_EVERY_MS = 5_000
-/** How often in the time that the server waits for a sign of life it gets one. */
-const FEEDBACKS_PER_TIMEOUT = 4
+/** A log that the server has begun to send. Whoever asked for it is told of nothing before `listen`. */
+export interface BegunLog extends OpenLog {
+  listen(): void
+}
 
 /** Begins to read the log. Resolves once the server sends it. */
 export async function readLog(
@@ -51,62 +54,47 @@ export async function readLog(
   clock: Clock,
   request: ReadRequest,
   listener: LogListener,
-): Promise<OpenLog> {
-  const reading = new CopyBoth(
-    client,
-    clock,
-    { ...request, tellEveryMs: await tellEveryMs(client) },
-    listener,
-  )
+): Promise<BegunLog> {
+  const reading = new CopyBoth(client, clock, { ...request, ...(await paceOf(client)) }, listener)
   await reading.begun
   return reading
-}
-
-/** Well within the server's `wal_sender_timeout`, which may be 0 for none: a handler's pace has nothing to do with it. */
-async function tellEveryMs(client: ReplicationClient): Promise<number> {
-  const { rows } = await client.query("select setting from pg_settings where name = 'wal_sender_timeout'")
-  const timeoutMs = Number(rows[0]?.['setting'])
-  return timeoutMs > 0 ? Math.min(FEEDBACK_EVERY_MS, timeoutMs / FEEDBACKS_PER_TIMEOUT) : FEEDBACK_EVERY_MS
 }
 
 const XLOG_DATA = 0x77
 const KEEPALIVE = 0x6b
 const DATA_HEADER_BYTES = 25
 const REPLY_REQUESTED_AT = 17
-const STATUS_BYTES = 34
-const STATUS = 0x72
-const MICROSECONDS = 1_000n
-const EPOCH_MS = BigInt(Date.UTC(2000, 0, 1))
 
 /** START_REPLICATION as a query of its own kind, which `pg` hands every message of the server. */
-export class CopyBoth implements OpenLog {
+export class CopyBoth implements BegunLog {
   readonly #client: ReplicationClient
   readonly #clock: Clock
   readonly #listener: LogListener
   readonly #decoder: PgoutputDecoder
   readonly #text: string
-  readonly #tellEveryMs: number
+  readonly #pace: Pace
   readonly #over = new AbortController()
-  /** Asked for every message: a signal takes longer to answer. */
   #isOver = false
+  /** Nobody listens yet, or any more. Asked for every message: a signal takes longer to answer. */
+  #isDeaf = true
+  /** What came in one go with the answer that the log begins. */
+  #early: Buffer[] = []
+  #isPaused = false
+  /** Whether anything came since it was last looked. */
+  #hasHeard = false
   #confirmed: bigint
   #begin: () => void = () => {}
   #refuse: (error: unknown) => void = () => {}
   /** Resolves once the server has begun, rejects if it refuses. */
   readonly begun: Promise<void>
 
-  constructor(
-    client: ReplicationClient,
-    clock: Clock,
-    request: ReadRequest & { readonly tellEveryMs: number },
-    listener: LogListener,
-  ) {
+  constructor(client: ReplicationClient, clock: Clock, request: ReadRequest & Pace, listener: LogListener) {
     this.#client = client
     this.#clock = clock
     this.#listener = listener
     this.#confirmed = request.from
     this.#text = startText(request)
-    this.#tellEveryMs = request.tellEveryMs
+    this.#pace = request
     this.#decoder = new PgoutputDecoder({
       insert: (event) => listener.event(event),
       commit: (end) => listener.commit(end),
@@ -127,6 +115,7 @@ export class CopyBoth implements OpenLog {
   /** Sends it. */
   submit(connection: ReplicationSocket): void {
     connection.once('replicationStart', () => {
+      this.pause()
       this.#begin()
       void this.#keepTelling()
     })
@@ -138,8 +127,8 @@ export class CopyBoth implements OpenLog {
   handleCopyData({ chunk }: { readonly chunk: Buffer }): void {
     const own = Buffer.allocUnsafeSlow(chunk.length)
     chunk.copy(own)
-    this.#copyData(own, 0, own.length)
-    this.#decoder.ended(own)
+    this.#hasHeard = true
+    this.#take(own)
   }
 
   /** From here on `pg` gets only what is not of the log. It has just had the end of an answer: nothing is half read. */
@@ -152,21 +141,33 @@ export class CopyBoth implements OpenLog {
     })
     stream.removeAllListeners('data')
     stream.on('data', (chunk) => {
+      this.#hasHeard = true
       cutter.take(chunk)
       this.#decoder.ended(chunk)
     })
   }
 
   #copyData(bytes: Buffer, start: number, end: number): void {
-    if (this.#isOver) return
+    if (this.#isDeaf) return this.#keep(bytes, start, end)
     const kind = bytes[start]
     try {
       if (kind === XLOG_DATA) this.#decoder.decode(bytes, start + DATA_HEADER_BYTES, end)
       else if (kind === KEEPALIVE && bytes[start + REPLY_REQUESTED_AT] === 1) this.#tell()
     } catch (error) {
-      this.#end(error)
-      this.#client.connection.stream.destroy()
+      this.#breakOff(error)
     }
+  }
+
+  #keep(bytes: Buffer, start: number, end: number): void {
+    if (this.#isOver) return
+    const own = Buffer.allocUnsafeSlow(end - start)
+    bytes.copy(own, 0, start, end)
+    this.#early.push(own)
+  }
+
+  #take(own: Buffer): void {
+    this.#copyData(own, 0, own.length)
+    this.#decoder.ended(own)
   }
 
   handleError(error: Error): void {
@@ -186,11 +187,19 @@ export class CopyBoth implements OpenLog {
 
   // == what the reader asks ========================================================================
 
+  listen(): void {
+    this.#isDeaf = this.#isOver
+    this.resume()
+    for (const own of this.#early.splice(0)) this.#take(own)
+  }
+
   pause(): void {
+    this.#isPaused = true
     this.#client.connection.stream.pause()
   }
 
   resume(): void {
+    this.#isPaused = false
     this.#client.connection.stream.resume()
   }
 
@@ -206,23 +215,38 @@ export class CopyBoth implements OpenLog {
     await this.#client.end()
   }
 
-  /** A paused socket brings no question of the server's either: it is told without being asked. */
+  /**
+   * A paused socket brings no question of the server's either: it is told without being asked. One that is silent is asked
+   * to answer: a connection may have ended without anybody being told.
+   */
   async #keepTelling(): Promise<void> {
+    const { tellEveryMs, patienceMs } = this.#pace
+    let silentMs = 0
     while (!this.#isOver) {
-      this.#tell()
-      await this.#clock.sleep(this.#tellEveryMs, this.#over.signal)
+      this.#tell(silentMs > 0)
+      await this.#clock.sleep(tellEveryMs, this.#over.signal)
+      // Counted and not by the clock: a process that was asleep has what came meanwhile before it.
+      silentMs = this.#isPaused || this.#hasHeard ? 0 : silentMs + tellEveryMs
+      this.#hasHeard = false
+      if (silentMs >= patienceMs) this.#breakOff(fellSilent(silentMs))
     }
   }
 
-  #tell(): void {
-    if (!this.#isOver) {
-      this.#client.connection.sendCopyFromChunk(statusOf(this.#confirmed, this.#clock.now()))
-    }
+  #tell(asks = false): void {
+    if (this.#isOver) return
+    const status = statusOf({ lsn: this.#confirmed, now: this.#clock.now(), asks })
+    this.#client.connection.sendCopyFromChunk(status)
+  }
+
+  #breakOff(error: unknown): void {
+    this.#end(error)
+    this.#client.connection.stream.destroy()
   }
 
   #end(error: unknown): void {
     if (this.#isOver) return
     this.#isOver = true
+    this.#isDeaf = true
     this.#over.abort()
     this.#refuse(error)
     this.#listener.ended(error)
@@ -235,17 +259,6 @@ function startText({ slot, publication, from }: ReadRequest): string {
     `START_REPLICATION SLOT "${slot}" LOGICAL ${lsnText(from)} ` +
     `(proto_version '1', publication_names '"${quoted}"', messages 'true', binary 'true')`
   )
-}
-
-/** Written, flushed and applied are the same place: what was handled and recorded. */
-function statusOf(lsn: bigint, now: Date): Buffer {
-  const status = Buffer.alloc(STATUS_BYTES)
-  status[0] = STATUS
-  status.writeBigUInt64BE(lsn, 1)
-  status.writeBigUInt64BE(lsn, 9)
-  status.writeBigUInt64BE(lsn, 17)
-  status.writeBigInt64BE((BigInt(now.getTime()) - EPOCH_MS) * MICROSECONDS, 25)
-  return status
 }
 
 const LOWER_BITS = 32n
