@@ -13,6 +13,11 @@ export interface BatchDispatcherParts {
   readonly clock: { sleep(ms: number): Promise<void> }
   /** How many events go in one batch at most. */
   readonly batchSize: number
+  /**
+   * Interrupts what is not to be sent any more: a process that was asleep may meet the answer to its last batch before it
+   * meets the end of its leases.
+   */
+  beforeSend?(): void
 }
 
 const INTERRUPTED: DeliveryOutcome = { kind: 'interrupted' }
@@ -89,7 +94,9 @@ export class BatchDispatcher<Delivery extends DispatchedDelivery = ClaimedDelive
 
   /** It goes out before those of the last batch are told: whoever is told hands over more, which takes its time. */
   async #sendNext(untold: readonly Attempt<Delivery>[]): Promise<readonly Attempt<Delivery>[]> {
+    this.#parts.beforeSend?.()
     const batch = this.#collected.splice(0, this.#parts.batchSize)
+    if (batch.length === 0) return untold
     this.#giveUp = new AbortController()
     this.#underWay = batch
     const sending = this.#outcomesOf(batch, this.#giveUp.signal)

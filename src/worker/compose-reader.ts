@@ -31,7 +31,12 @@ export async function composeReader(
   const handlers =
     session === null
       ? handlersOf(env, resolved)
-      : new BatchDispatcher<LogDelivery>({ session, clock: env.clock, batchSize: resolved.batchSize })
+      : new BatchDispatcher<LogDelivery>({
+          session,
+          clock: env.clock,
+          batchSize: resolved.batchSize,
+          beforeSend: () => reader.expire(),
+        })
   const reader = new StreamReader({
     ...env,
     ...env.limits,

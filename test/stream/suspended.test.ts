@@ -57,3 +57,45 @@ test('and tells the handlers that run, though no heartbeat is answered', async (
   }
   await comes('it runs again', () => reader.events.length === 2)
 })
+
+test('nor does a relay send what it had in hand, though the answer to its last batch is the first that it meets', async () => {
+  let suspendedMs = 0
+  const clock = { ...systemClock, sinceBootMs: () => systemClock.monotonicMs() + suspendedMs }
+  await using scene = await streamScene(server.url, clock)
+  const answered = signal()
+  const sent: { readonly count: number; readonly isLost: boolean }[] = []
+  let prepared = 0
+  const reader = scene.relay('to-somewhere', {
+    batchSize: 2,
+    via: {
+      open: () => ({
+        send: async (events) => {
+          sent.push({ count: events.length, isLost: reader.told.some(({ kind }) => kind === 'error') })
+          await answered.happened
+          return events.map(() => ({ kind: 'handled' }))
+        },
+        prepare: () => {
+          prepared += 1
+        },
+        close: async () => {},
+      }),
+    },
+  })
+  await reader.worker.active()
+  await reader.saw('streaming')
+  await scene.place('a', 'b', 'c', 'd')
+  await comes('the first batch is under way, and the second is in hand', () => prepared === 2)
+  const silence = await scene.pool.connect()
+  try {
+    await silence.query(`begin; select 1 from ${scene.schema}.outbox_stream for update`)
+    suspendedMs = 3_600_000
+    answered.happen()
+    await reader.saw('released', 2)
+    expect(sent).toEqual([{ count: 2, isLost: false }])
+  } finally {
+    await silence.query('rollback')
+    silence.release()
+  }
+  await comes('the second is sent', () => sent.length > 1)
+  expect(sent[1]).toMatchObject({ isLost: true })
+})
