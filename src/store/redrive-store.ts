@@ -52,6 +52,12 @@ export type RedriveState = 'planned' | 'applying' | 'done' | 'stopped' | 'cancel
  */
 export type RedriveSkip = 'resolved' | 'gone' | 'retired' | 'behind'
 
+/** A re-driven event that has not ended, and whose it is. */
+export interface OnItsWay {
+  readonly subscription: string
+  readonly eventId: string
+}
+
 /** How far a plan is. */
 export interface RedriveProgress {
   readonly id: string
@@ -62,6 +68,8 @@ export interface RedriveProgress {
   /** Re-driven so far: on their way, or ended in one of the ways below. */
   readonly driven: number
   readonly onTheirWay: number
+  /** Any one of those: `why` tells what it waits for. Null where there is none. */
+  readonly oneOnItsWay: OnItsWay | null
   readonly succeeded: number
   readonly failedAgain: number
   /** Re-driven, and waiting behind another dead letter of their key. */

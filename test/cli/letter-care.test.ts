@@ -196,8 +196,9 @@ describe('dlq amend', () => {
     ])
     await writeFile(file, '{"text": "good"}')
     const { code, stdout, stderr } = await cli(...amend, '--lang', 'ko')
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-    expect(stdout).toContain('그 자리를 대신하며')
+    expect(code).toBe(0)
+    expect(stdout).toContain('구독에서 그 자리를 대신합니다')
+    expect(stderr).toMatch(/^지금 상태와 기다리는 이유: commitpost why [0-9a-f-]{36}\n$/)
   })
 
   test.each([

@@ -101,7 +101,7 @@ test('dlq list filters', async () => {
     return (JSON.parse(stdout) as { deadLetters: unknown[] }).deadLetters.length
   }
   expect(await count('--subscription', 'mailer', '--type', 'OrderPlaced', '--error', 'CARD_REFUSED')).toBe(1)
-  expect(await count('--subscription', 'other')).toBe(0)
+  expect(await count('--subscription', '(none)')).toBe(0)
   expect(await count('--type', 'OrderPaid')).toBe(0)
   expect(await count('--error', 'TIMEOUT')).toBe(0)
   expect(await count('--before', id)).toBe(0)
@@ -110,9 +110,13 @@ test('dlq list filters', async () => {
 })
 
 test('dlq retry delivers again and records who and why', async () => {
-  const { code, stdout } = await cli('dlq', 'retry', id, '--operator', '김철수', '--note', 'card replaced')
-  expect(code).toBe(0)
-  expect(stdout).toContain('김철수')
+  const { eventId } = JSON.parse((await cli('dlq', 'show', id, '--json')).stdout) as { eventId: string }
+  const retried = await cli('dlq', 'retry', id, '--operator', '김철수', '--note', 'card replaced')
+  expect(retried).toMatchObject({
+    code: 0,
+    stdout: `Dead letter ${id}: its event goes to "mailer" again. Recorded for 김철수.\n`,
+    stderr: `Where it stands, and what it waits for: commitpost why ${eventId}\n`,
+  })
   expect(await deliveryStates()).toEqual(['PENDING'])
   expect(await operatorLog()).toEqual([{ operator: '김철수', action: 'retry', note: 'card replaced' }])
 

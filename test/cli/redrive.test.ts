@@ -148,6 +148,7 @@ test.each([
 test('what matches nothing or does not exist is named, and the program ends with 1', async () => {
   const nothing = await cli('redrive', 'plan', '--failed-to', '2001-01-01', '--json')
   expect(nothing.code).toBe(1)
+    oneOnItsWay: null,
   expect(JSON.parse(nothing.stderr)).toMatchObject({ error: { code: 'NOT_FOUND' } })
   expect((await cli('redrive', 'plan', '--failed-to', '2001-01-01', '--lang', 'ko')).stderr).toBe(
     '오류 (NOT_FOUND): 조건에 맞으면서 다시 전달할 수 있는 데드 레터가 없습니다. 필터가 너무 좁거나, 구독이 종료되었을 수 있습니다.\n',
@@ -175,6 +176,7 @@ test('move-aside frees a blocked key and says how many events are dead letters n
     tell = resolve
   })
   const worker = outbox.worker([ledger], {
+    oneOnItsWay: { subscription: 'mailer', eventId: expect.stringMatching(/^[0-9a-f-]{36}$/) },
     observers: [({ kind }) => (kind === 'dead' ? tell() : undefined)],
   })
   await worker.active()

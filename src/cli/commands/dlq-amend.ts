@@ -56,6 +56,7 @@ export const dlqAmendCommand: Command = defineCommand({
         })
       } else {
         terminal.print(messages.care.amended(id, eventId, safeLine(subscription), safeLine(operator)))
+        terminal.note(messages.deadLetters.seeWhy(eventId))
         if (known === undefined) terminal.note(messages.care.notChecked)
       }
       return 0

@@ -22,7 +22,10 @@ export const dlqRetryCommand: Command = defineCommand({
       await subscriptions.notifyWorkers()
       if (globals.json)
         terminal.printJson({ action: 'retry', id, subscription, eventId, operator, note: note || null })
-      else terminal.print(messages.deadLetters.retried(id, safeLine(subscription), safeLine(operator)))
+      else {
+        terminal.print(messages.deadLetters.retried(id, safeLine(subscription), safeLine(operator)))
+        terminal.note(messages.deadLetters.seeWhy(eventId))
+      }
       return 0
     }),
 })

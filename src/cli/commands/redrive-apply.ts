@@ -1,9 +1,10 @@
+import { systemClock } from '../../runtime/clock.ts'
 import type { RedriveProgress } from '../../store/redrive-store.ts'
 import { type Command, defineCommand, type Invocation } from '../command.ts'
 import { noteOption, operatorOption } from '../operator-options.ts'
 import { flag, rate, wholeNumber } from '../option-spec.ts'
 import { planOperand, share } from '../redrive-options.ts'
-import { printProgress, progressLine } from '../redrive-progress.ts'
+import { printProgress, progressPrinter } from '../redrive-progress.ts'
 import { withReadyDatabase } from '../with-database.ts'
 
 const FASTEST = 10_000
@@ -63,7 +64,7 @@ export const redriveApplyCommand: Command = defineCommand({
         ...(stopShare === undefined ? {} : { stopWhenFailedShare: stopShare }),
         ...(values['min-sample'] === undefined ? {} : { minSample: values['min-sample'] }),
         ...(values['at-once'] === undefined ? {} : { atOnce: values['at-once'] }),
-        ...(globals.json ? {} : { onProgress: progressPrinter(invocation) }),
+        ...(globals.json ? {} : { onProgress: progressPrinter(invocation, systemClock) }),
       })
       terminal.endLive()
       if (globals.json) terminal.printJson(progress)
@@ -71,16 +72,6 @@ export const redriveApplyCommand: Command = defineCommand({
       return progress.state === 'done' ? 0 : 1
     }),
 })
-
-/** A line whenever something has changed. */
-function progressPrinter(invocation: Invocation<unknown>): (progress: RedriveProgress) => void {
-  let last = ''
-  return (progress) => {
-    const line = progressLine(progress, invocation)
-    if (line !== last) invocation.terminal.printLive(line)
-    last = line
-  }
-}
 
 function printEnd(progress: RedriveProgress, invocation: Invocation<unknown>): void {
   const { terminal, messages } = invocation

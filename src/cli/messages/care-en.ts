@@ -35,7 +35,7 @@ export const careEn: CareMessages = {
   nothingPurged: 'No dead letter was resolved that long ago: nothing was removed.',
   purged: (count, operator) => `Resolved dead letters removed: ${count}. Recorded for ${operator}.`,
   amended: (id, eventId, subscription, operator) =>
-    `Dead letter ${id}: event ${eventId} takes its place and is delivered to "${subscription}" as soon as a worker is free. Recorded for ${operator}.`,
+    `Dead letter ${id}: event ${eventId} takes its place for "${subscription}". Recorded for ${operator}.`,
   notChecked:
     'The payload was not checked. With --config FILE it is checked by the schema of your catalogue.',
   needsPayload: 'A payload is missing: give --payload JSON or --payload-file FILE.',

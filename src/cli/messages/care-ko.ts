@@ -46,7 +46,7 @@ export const careKo: CareMessages = {
   purged: (count, operator) =>
     `해결된 데드 레터 ${count}건을 삭제했습니다. 운영자 ${operator}(으)로 기록했습니다.`,
   amended: (id, eventId, subscription, operator) =>
-    `데드 레터 ${id}: 이벤트 ${eventId}이(가) 그 자리를 대신하며, 워커가 준비되는 대로 "${subscription}" 구독에 전달합니다. 운영자 ${operator}(으)로 기록했습니다.`,
+    `데드 레터 ${id}: 이벤트 ${eventId}이(가) "${subscription}" 구독에서 그 자리를 대신합니다. 운영자 ${operator}(으)로 기록했습니다.`,
   notChecked: '페이로드를 검사하지 않았습니다. --config FILE을 주면 카탈로그의 스키마로 검사합니다.',
   needsPayload: '페이로드가 빠졌습니다. --payload JSON 또는 --payload-file FILE을 지정하십시오.',
   onePayload: '--payload와 --payload-file 중 하나만 지정하십시오.',

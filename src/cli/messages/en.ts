@@ -176,7 +176,8 @@ export const en: Messages = {
     title: (id) => `Dead letter ${id}`,
     historyColumns: { attempt: '#', at: 'AT', worker: 'WORKER', took: 'TOOK', error: 'ERROR' },
     retried: (id, subscription, operator) =>
-      `Dead letter ${id}: delivered again to "${subscription}" as soon as a worker is free. Recorded for ${operator}.`,
+      `Dead letter ${id}: its event goes to "${subscription}" again. Recorded for ${operator}.`,
+    seeWhy: (eventId) => `Where it stands, and what it waits for: commitpost why ${eventId}`,
     resolved: (id, operator) =>
       `Dead letter ${id} is resolved: its event will not be delivered again. Recorded for ${operator}.`,
     whatNext: (id) =>

@@ -179,7 +179,8 @@ export const ko: Messages = {
     title: (id) => `데드 레터 ${id}`,
     historyColumns: { attempt: '#', at: '시각', worker: '워커', took: '소요', error: '오류' },
     retried: (id, subscription, operator) =>
-      `데드 레터 ${id}: 워커가 준비되는 대로 "${subscription}" 구독에 다시 전달합니다. 운영자 ${operator}(으)로 기록했습니다.`,
+      `데드 레터 ${id}: 이벤트를 "${subscription}" 구독에 다시 전달하도록 했습니다. 운영자 ${operator}(으)로 기록했습니다.`,
+    seeWhy: (eventId) => `지금 상태와 기다리는 이유: commitpost why ${eventId}`,
     resolved: (id, operator) =>
       `데드 레터 ${id}을(를) 해결했습니다. 이 이벤트는 다시 전달하지 않습니다. 운영자 ${operator}(으)로 기록했습니다.`,
     whatNext: (id) =>

@@ -180,6 +180,8 @@ export interface DeadLetterMessages {
   readonly resolved: (id: string, operator: string) => string
   readonly whatNext: (id: string) => string
 }
+  /** Told where an event is on its way again: it may have to wait for many things. */
+  readonly seeWhy: (eventId: string) => string
 
 /** `worker`. */
   /** In place of the above, where a retry would be refused. */

@@ -20,6 +20,8 @@ export interface RedriveMessages {
   >
   readonly skips: Readonly<Record<RedriveSkip, string>>
   readonly title: (id: string, state: string) => string
+  /** Of one event on its way, where nothing has changed for a while. */
+  readonly stalled: (age: string, subscription: string, eventId: string) => string
   readonly stopped: (id: string) => string
   readonly interrupted: (id: string) => string
   readonly cancelled: (id: string, operator: string) => string
@@ -71,6 +73,8 @@ export const redriveEn: RedriveMessages = {
     behind: 'behind one that is dead',
   },
   title: (id, state) => `Plan ${id}: ${state}`,
+  stalled: (age, subscription, eventId) =>
+    `Nothing has changed for ${age}: it waits for "${subscription}". What for, says: commitpost why ${eventId}`,
   stopped: (id) =>
     `Too many failed again. Once the cause is gone: commitpost redrive apply ${id} --resume --operator NAME`,
   interrupted: (id) =>
@@ -126,6 +130,8 @@ export const redriveKo: RedriveMessages = {
     behind: '데드 레터 뒤에 있음',
   },
   title: (id, state) => `재처리 계획 ${id}: ${state}`,
+  stalled: (age, subscription, eventId) =>
+    `${age} 동안 바뀐 것이 없습니다. "${subscription}" 구독의 전달을 기다리고 있습니다. 이유를 보려면: commitpost why ${eventId}`,
   stopped: (id) =>
     `너무 많이 다시 실패했습니다. 원인을 없앤 뒤: commitpost redrive apply ${id} --resume --operator NAME`,
   interrupted: (id) =>
