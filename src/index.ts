@@ -192,6 +192,7 @@ export type {
 } from './store/proof-store.ts'
 export type {
   MovedAside,
+  OnItsWay,
   RedriveCount,
   RedriveFilter,
   RedrivePlan,
