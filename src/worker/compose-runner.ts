@@ -216,7 +216,12 @@ function compose<Delivery extends ClaimedDelivery>(
           await untilItsTurn(delivery, kind, settler)
           await env.services.complete(delivery, tx)
         })
-      : new BatchDispatcher<Delivery>({ session, clock, batchSize: resolved.batchSize })
+      : new BatchDispatcher<Delivery>({
+          session,
+          clock,
+          batchSize: resolved.batchSize,
+          beforeSend: () => runner.expire(env.leaseClock.monotonicMs()),
+        })
   const runner = new Runner<Delivery>({
     source: kind.source,
     backlog: kind.backlog,
