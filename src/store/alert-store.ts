@@ -9,7 +9,7 @@ export interface SubscriptionFigures {
   readonly processing: number
   /** PENDING for longer than the request's `stuckAfterMs`. */
   readonly stuck: number
-  /** Seconds since the oldest PENDING delivery was created, or null when nothing is pending. */
+  /** Seconds since the oldest PENDING delivery was made or re-driven, or null when nothing is pending. */
   readonly oldestPendingSeconds: number | null
   /** Dead letters of it that wait for a person. */
   readonly dead: number

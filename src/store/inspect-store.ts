@@ -13,7 +13,7 @@ export interface SubscriptionStatus {
   readonly pendingCapped: boolean
   /** PENDING deliveries that have failed or were returned at least once. */
   readonly retrying: number
-  /** Seconds since the oldest that is PENDING was created, or null when nothing is pending. */
+  /** Seconds since the oldest that is PENDING was made or re-driven, or null when nothing is pending. */
   readonly oldestPendingSeconds: number | null
   readonly unresolvedDeadLetters: number
   /** While it is joining: the oldest transaction that it waits for. Null when it waits for none. */

@@ -187,6 +187,7 @@ create table {schema}.outbox_delivery (
   last_error_code    text,
   last_error_message text,
   attempt_history    jsonb,
+  -- When it began to wait: it was made, or sent on its way again after it was DEAD.
   created_at         timestamptz not null default clock_timestamp(),
   updated_at         timestamptz not null default clock_timestamp(),
   processed_at       timestamptz,

@@ -356,7 +356,7 @@ begin
   end if;
   update {schema}.outbox_delivery d
      set status = 'PENDING', held = true, suspect = false, attempt_count = 0, next_retry_at = clock_timestamp(),
-         updated_at = clock_timestamp()
+         created_at = clock_timestamp(), updated_at = clock_timestamp()
    where d.subscription_id = letter.subscription_id and d.lane = letter.lane and d.id = letter.position
      and d.status = 'DEAD';
   if not found then

@@ -196,7 +196,7 @@ begin
   -- that nobody would mask them.
   update {schema}.outbox_delivery d
      set event_id = amended_id, status = 'PENDING', held = true, suspect = false, attempt_count = 0,
-         next_retry_at = clock_timestamp(), updated_at = clock_timestamp(),
+         next_retry_at = clock_timestamp(), created_at = clock_timestamp(), updated_at = clock_timestamp(),
          last_error_code = null, last_error_message = null, attempt_history = null
    where d.subscription_id = letter.subscription_id and d.lane = letter.lane and d.id = letter.position
      and d.status = 'DEAD';
