@@ -37,8 +37,8 @@ export async function repositoryOn(
   })
   await comes('the subscription is active', async () => {
     await repository.findPending(1)
-    const { rows } = await pool.query(`select 1 from outbox_subscription where state = 'active'`)
-    return rows.length === 1
+    const active = await pool.query(`select 1 from outbox_subscription where state = 'active'`)
+    return active.rows.length === 1
   })
   return repository
 }
@@ -49,8 +49,15 @@ export const connection = ({ database: { url } }: PostgresOutbox): pg.PoolConfig
   max: 4,
 })
 
+interface Scene extends AsyncDisposable {
+  readonly repository: Repository
+}
+
 /** Single answers of its statements can be lost. */
-export async function withSeams(postgres: PostgresOutbox, options: Options = {}) {
+export async function withSeams(
+  postgres: PostgresOutbox,
+  options: Options = {},
+): Promise<Scene & { loseAnswer(seam: string): Promise<void> }> {
   const pool = new SeamPool(sturdyPool(connection(postgres)))
   const loseAnswer = (seam: string): Promise<void> => pool.trap(seam, 'outcome-unknown', async () => {})
   const repository = await repositoryOn(postgres, pool, options)
@@ -58,7 +65,10 @@ export async function withSeams(postgres: PostgresOutbox, options: Options = {})
 }
 
 /** It can be stopped before single statements. */
-export async function withSteps(postgres: PostgresOutbox, options: Options = {}) {
+export async function withSteps(
+  postgres: PostgresOutbox,
+  options: Options = {},
+): Promise<Scene & { readonly pool: SteppingPool }> {
   const pool = new SteppingPool(sturdyPool(connection(postgres)))
   const repository = await repositoryOn(postgres, pool, options)
   return { repository, pool, [Symbol.asyncDispose]: () => closing(repository, pool) }
@@ -117,10 +127,10 @@ export async function lockDeliveries({ pool }: PostgresOutbox): Promise<() => Pr
 }
 
 /** Stops it there, does this, and lets it go on. */
-export async function meanwhile<Result>({ reached, go }: Hold, work: () => Promise<Result>): Promise<Result> {
-  await reached
+export async function meanwhile<Result>(hold: Hold, work: () => Promise<Result>): Promise<Result> {
+  await hold.reached
   const result = await work()
-  go()
+  hold.go()
   return result
 }
 
