@@ -41,7 +41,7 @@ abstract class Member {
   #incarnation = 0
   #earlier = 0
   #told: ChaosLine = { count: 0 }
-  /** Ends that nobody asked for. */
+  /** Ends that nobody asked for, and what they were asked for in vain. */
   readonly unexpected: string[] = []
   #isEnding = false
 
@@ -99,8 +99,9 @@ abstract class Member {
     return turn
   }
 
-  signal(signal: NodeJS.Signals): void {
-    this.#process?.kill(signal)
+  /** Whether there is a process to which it was sent. */
+  signal(signal: NodeJS.Signals): boolean {
+    return this.#process?.kill(signal) ?? false
   }
 
   /** Kills the process and waits for its end. */

@@ -9,15 +9,17 @@ const MOST_LISTED = 20
 
 /** The verdict as a table, and whatever is wrong in full. */
 export function reportText(report: ChaosReport): string {
-  const { verdict, seed, crashes, journals, ok } = report
+  const { verdict, seed, crashes, journals, missed, ok } = report
   const { totals, explained, tooSlow } = verdict
   const lines = [
-    `committed ${totals.committed}, rolled back ${totals.rolledBack}, unknown and not there ${totals.unknown}; ` +
-      `handlers ran ${totals.runs} times; ${totals.faults} faults`,
+    `committed ${totals.committed}, rolled back ${totals.rolledBack}, unknown and seen by nobody ${totals.unknown}; ` +
+      `handlers ran ${totals.runs} times; ${totals.faults} faults, ${missed.length} that found nothing to break` +
+      (missed.length === 0 ? '' : `: ${missed.map(({ id }) => id).join(', ')}`),
+    `a fault would have excused a repetition of ${totals.excused} runs (${shareText(totals.excused, totals.runs)})`,
     '',
     ...Object.entries(countAnomalies(verdict)).map(([name, count]) => row(name, count)),
     row('too slow', tooSlow.length),
-    row('crashed by itself', crashes.length),
+    row('not as told', crashes.length),
     '',
     ...recoveryLines(report),
     '',
@@ -29,6 +31,10 @@ export function reportText(report: ChaosReport): string {
     ok ? `clean (seed ${seed})` : `NOT CLEAN: seed ${seed}, journals kept in ${journals}`,
   ]
   return lines.join('\n')
+}
+
+function shareText(some: number, all: number): string {
+  return `${all === 0 ? 0 : Math.round((100 * some) / all)} %`
 }
 
 function row(name: string, count: number): string {

@@ -1,25 +1,18 @@
 import { mkdirSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { migrateUp } from '../../src/store/postgres/index.ts'
-import { sturdyPool } from '../support/sturdy-pool.ts'
 import { judge, type Verdict } from './checker/judge.ts'
 import { sharedMs } from './clock.ts'
 import { withoutEchoes } from './environment.ts'
 import { type Evidence, evidenceOf } from './evidence.ts'
-import {
-  type FleetParts,
-  type PublisherMember,
-  publisherMember,
-  type WorkerMember,
-  workerMember,
-} from './fleet.ts'
+import type { PublisherMember, WorkerMember } from './fleet.ts'
 import { type Journal, openJournal, readJournals } from './journal.ts'
 import { isLate } from './late.ts'
 import { strike, type Victims } from './nemesis.ts'
 import { drawPlan, FAULT_NAMES, type FaultName, planText, type Step } from './plan.ts'
-import { type ChaosServer, startChaosServer } from './server.ts'
-import { prepareWatch, Watch } from './watch.ts'
-import { comesToRest, within } from './within.ts'
+import { startChaosServer } from './server.ts'
+import { diskMegabytes, migrate, PUBLISHERS, SCHEMA, victimsOf, WORKERS } from './setup.ts'
+import { Watch } from './watch.ts'
+import { comesToRest, inVain, within } from './within.ts'
 
 /** What a run is made of. */
 export interface ChaosOptions {
@@ -37,7 +30,7 @@ export interface ChaosOptions {
   readonly faketime: string | null
   /** How long deliveries may take after a fault; null only reports it. */
   readonly recoveryBarMs: number | null
-  /** Publishing goes on beyond the nemesis until so many events are known to be committed, however slow the machine is. */
+  /** Publishing goes on beyond the nemesis until so many more events are known to be committed, however slow the machine is. */
   readonly leastPublished: number
   /** How long nothing may become less before all is at rest, and how long each process may take to begin and to end. */
   readonly quietMs: number
@@ -52,17 +45,18 @@ export interface ChaosReport {
   readonly ok: boolean
   readonly seed: number
   readonly plan: readonly Step[]
+  /** What of it found nothing to break: those are no faults, and excuse nothing. */
+  readonly missed: readonly Step[]
   readonly verdict: Verdict
-  /** Processes that ended by themselves. */
+  /** Processes that ended by themselves, or did not do what they were told to. */
   readonly crashes: readonly string[]
   /** Of whatever is wrong: what was written down of it, and what the database knows. */
   readonly evidence: readonly Evidence[]
   readonly journals: string
 }
 
-const SCHEMA = 'chaos'
-const WORKERS = 4
-const PUBLISHERS = 3
+/** A fault can be felt for one lease; what is handled after two is excused by none. */
+const PEACE_LEASES = 2
 /** A fault that replaces workers may have to wait for each of them to end, and others wait for it. */
 const PATIENCE_WITH_FAULTS = 10
 const TICK_MS = 250
@@ -82,6 +76,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   try {
     await run.begin()
     await run.suffer(plan)
+    await run.peace()
     await run.calm()
   } catch (error) {
     // What went wrong first is what is told.
@@ -94,42 +89,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   const evidence = await evidenceOf(verdict, entries, (eventId) => watch.rowsOf(eventId))
   journal.close()
   const ok = verdict.ok && run.crashes.length === 0
-  return { ok, seed, plan, verdict, crashes: run.crashes, evidence, journals }
-}
-
-/** Small enough to be filled in a moment, with room for what the run writes. */
-function diskMegabytes(durationMs: number): number {
-  return 256 + Math.ceil(durationMs / 60_000) * 40
-}
-
-async function migrate(server: ChaosServer): Promise<void> {
-  const pool = sturdyPool({ connectionString: server.url })
-  await migrateUp(pool, { schema: SCHEMA })
-  await prepareWatch(pool)
-  await pool.end()
-}
-
-async function victimsOf(options: ChaosOptions, journal: Journal, server: ChaosServer): Promise<Victims> {
-  const { programs, journals, leaseMs, seed, faketime, quietMs } = options
-  const databaseUrl = server.url
-  const parts: FleetParts = {
-    programs,
-    databaseUrl,
-    schema: SCHEMA,
-    journals,
-    journal,
-    leaseMs,
-    seed,
-    faketime,
-    patienceMs: quietMs,
-  }
-  const numbers = (count: number): number[] => Array.from({ length: count }, (_, n) => n)
-  return {
-    server,
-    schema: SCHEMA,
-    workers: await Promise.all(numbers(WORKERS).map((n) => workerMember(`w${n}`, parts))),
-    publishers: await Promise.all(numbers(PUBLISHERS).map((n) => publisherMember(`p${n}`, parts))),
-  }
+  return { ok, seed, plan, missed: run.missed, verdict, crashes: run.crashes, evidence, journals }
 }
 
 class Run {
@@ -137,6 +97,7 @@ class Run {
   readonly #journal: Journal
   readonly #watch: Watch
   readonly #victims: Victims
+  readonly missed: Step[] = []
   readonly #struck: string[] = []
   readonly #underWay = new Set<string>()
   readonly #ended = new AbortController()
@@ -167,8 +128,8 @@ class Run {
   async begin(): Promise<void> {
     for (const worker of this.#victims.workers) worker.start()
     this.#ticking = this.#tick()
-    const { workers, publishers } = this.#victims
-    await this.#until('all subscriptions are active', () => workers.every(({ isActive }) => isActive))
+    const { publishers } = this.#victims
+    await this.#untilActive()
     for (const publisher of publishers) publisher.start()
     // A process takes its time to start: what is broken before that is broken in vain.
     await this.#until('all publishers publish', () => publishers.every(({ count }) => count > 0))
@@ -183,13 +144,21 @@ class Run {
       acts.push(this.#strike(step))
     }
     await sleep(Math.max(0, begunAt + this.#options.durationMs - sharedMs()))
-    const { leastPublished, quietMs } = this.#options
+    const { quietMs } = this.#options
     await within(
       quietMs * PATIENCE_WITH_FAULTS,
       () => `over with ${[...this.#underWay].join(', ')}`,
       Promise.all(acts),
     )
-    await this.#until(`${leastPublished} events are published`, () => this.#published >= leastPublished)
+  }
+
+  /** Lets publishing go on when nothing is broken any more, so that there are events of which no fault excuses a repetition. */
+  async peace(): Promise<void> {
+    const { leastPublished, leaseMs } = this.#options
+    await this.#untilActive()
+    await sleep(PEACE_LEASES * leaseMs)
+    const enough = this.#published + leastPublished
+    await this.#until(`${leastPublished} events are published in peace`, () => this.#published >= enough)
   }
 
   /** Ends publishing, leaves no worker with old code, and waits until nothing waits any more. */
@@ -198,6 +167,7 @@ class Run {
     for (const worker of this.#victims.workers) {
       if (worker.code === 'old') await worker.replace({ code: 'new' })
     }
+    await this.#untilActive()
     this.#waiting = null
     const { quietMs } = this.#options
     if (await comesToRest(() => this.#waiting, quietMs)) return
@@ -222,18 +192,31 @@ class Run {
   /** Whatever goes wrong is thrown by whoever waits for it, at the end, and not by nobody. */
   #strike(step: Step): Promise<void> {
     this.#underWay.add(step.id)
-    const act = strike(this.#victims, this.#journal, step, (text) => this.#struck.push(text))
-    act.then(
-      () => this.#underWay.delete(step.id),
-      () => undefined,
+    const act = strike(this.#victims, this.#journal, step, (text) => this.#struck.push(text)).then(
+      (hasStruck) => {
+        this.#underWay.delete(step.id)
+        if (!hasStruck) this.missed.push(step)
+      },
     )
+    act.catch(() => undefined)
     return act
   }
 
-  async #until(what: string, condition: () => boolean): Promise<void> {
-    const deadline = sharedMs() + this.#options.quietMs
+  /** A subscription that never is active is owed nothing, and a deploy that failed to add a type would pass. */
+  async #untilActive(): Promise<void> {
+    const { workers } = this.#victims
+    const waiting = (): readonly string[] => workers.filter(({ isActive }) => !isActive).map(({ id }) => id)
+    await this.#until(
+      () => `the subscriptions of ${waiting().join(', ')} are active`,
+      () => waiting().length === 0,
+    )
+  }
+
+  async #until(what: string | (() => string), condition: () => boolean): Promise<void> {
+    const { quietMs } = this.#options
+    const deadline = sharedMs() + quietMs
     while (!condition()) {
-      if (sharedMs() > deadline) throw new Error(`Waited ${this.#options.quietMs} ms in vain: ${what}`)
+      if (sharedMs() > deadline) throw new Error(inVain(quietMs, what))
       await sleep(50)
     }
   }

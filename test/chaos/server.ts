@@ -14,10 +14,13 @@ export interface ChaosServer extends AsyncDisposable {
   readonly url: string
   /** Whether its disk is small enough to be filled. */
   readonly hasSmallDisk: boolean
-  /** Crashes it and brings it back; where the disk is too full for that, it comes back once the disk is free. */
-  restart(): Promise<void>
-  /** Takes all that is left of its disk. */
-  fillDisk(): Promise<void>
+  /**
+   * Crashes it and brings it back; where the disk is too full for that, it comes back once the disk is free. Whether there was
+   * one that ran.
+   */
+  restart(): Promise<boolean>
+  /** Takes all that is left of its disk. Whether it has one that can be filled. */
+  fillDisk(): Promise<boolean>
   /** Gives the disk back, and brings the server back if it did not survive. */
   freeDisk(): Promise<void>
 }
@@ -79,17 +82,22 @@ class Server implements ChaosServer {
     return this.#disk !== null
   }
 
-  async restart(): Promise<void> {
+  async restart(): Promise<boolean> {
     const wasFull = this.#isFull
+    let wasUp = false
     try {
-      await this.#restarts.run(() => this.#postgres.restart('immediate'))
+      await this.#restarts.run(() => {
+        wasUp = this.#postgres.pid !== undefined
+        return this.#postgres.restart('immediate')
+      })
     } catch (error) {
       if (!wasFull && !this.#isFull) throw error
     }
+    return wasUp
   }
 
-  async fillDisk(): Promise<void> {
-    if (this.#disk === null) return
+  async fillDisk(): Promise<boolean> {
+    if (this.#disk === null) return false
     this.#isFull = true
     const ballast = await open(this.#ballast, 'w')
     try {
@@ -100,6 +108,7 @@ class Server implements ChaosServer {
     } finally {
       await ballast.close()
     }
+    return true
   }
 
   async freeDisk(): Promise<void> {

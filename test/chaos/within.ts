@@ -20,7 +20,12 @@ export async function within(
   step: Promise<unknown>,
 ): Promise<void> {
   if (await isOver(step, patienceMs)) return
-  throw new Error(`Waited ${patienceMs} ms in vain: ${typeof what === 'string' ? what : what()}`)
+  throw new Error(inVain(patienceMs, what))
+}
+
+/** What is said of a step that was not over in time. */
+export function inVain(patienceMs: number, what: string | (() => string)): string {
+  return `Waited ${patienceMs} ms in vain: ${typeof what === 'string' ? what : what()}`
 }
 
 /**

@@ -26,6 +26,8 @@ const { values } = parseArgs({
 /** Beside the lease: time to notice, to claim and to catch up. */
 const RECOVERY_MS = 5_000
 const QUIET_MS = 60_000
+/** So many events are published at the end while nothing is broken. */
+const IN_PEACE = 60
 
 function optionsOf(journals: string): ChaosOptions {
   const [seed, minutes, leaseMs] = [values.seed, values.minutes, values['lease-ms']].map(Number)
@@ -41,7 +43,7 @@ function optionsOf(journals: string): ChaosOptions {
     smallDisk: available('the right to mount a tmpfs (root on Linux), for full disks', canMountSmallDisk()),
     faketime: faketimeLibrary(),
     recoveryBarMs: Number(leaseMs) + RECOVERY_MS,
-    leastPublished: 1,
+    leastPublished: IN_PEACE,
     quietMs: QUIET_MS,
     ...(values.only === undefined ? {} : { faults: faultsOf(values.only) }),
     onLine: (line) => process.stderr.write(`${line}\n`),

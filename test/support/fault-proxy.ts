@@ -11,6 +11,8 @@ export interface FaultProxy extends AsyncDisposable {
   readonly open: number
   /** How many connections were turned away. */
   readonly refused: number
+  /** How many connections got no answer. */
+  readonly unanswered: number
   /** The same database, through this proxy. */
   urlOf(databaseUrl: string): string
   /** Resets every open connection. Returns how many there were. */
@@ -64,6 +66,7 @@ class Proxy implements FaultProxy {
   #trap: Trap | null = null
   #target: Address
   refused = 0
+  unanswered = 0
 
   constructor(target: Address) {
     this.#target = target
@@ -171,6 +174,7 @@ class Proxy implements FaultProxy {
       client.resetAndDestroy()
       return
     }
+    this.unanswered += 1
     this.#swallowed.add(client)
     client.resume()
     client.once('close', () => this.#swallowed.delete(client))

@@ -1,4 +1,5 @@
 import type { FaultEntry } from './entry.ts'
+import { groupBy } from './group-by.ts'
 import type { History, Run } from './history.ts'
 
 /**
@@ -7,7 +8,7 @@ import type { History, Run } from './history.ts'
  * end, by when a result is written or given up.
  */
 export function explanationOf(
-  { faults }: History,
+  { faults }: Pick<History, 'faults'>,
   run: Run,
   repeatedAt: number,
   leaseMs: number,
@@ -18,4 +19,25 @@ export function explanationOf(
     at <= Math.min(end + leaseMs, repeatedAt) &&
     until + leaseMs >= run.from
   return faults.find(touched) ?? null
+}
+
+/**
+ * How many runs could have been repeated, or have had another one beside them, with a fault to explain it. Of those alone a
+ * history cannot tell whether anything is repeated without need.
+ */
+export function excused({ runs, faults }: History, leaseMs: number): number {
+  return [...groupBy(runs, ({ worker }) => worker)].reduce((sum, [worker, ofWorker]) => {
+    const from = (ofWorker[0]?.from ?? 0) - leaseMs
+    const until = Math.max(...ofWorker.map((run) => run.until)) + leaseMs
+    const near = faults.filter(
+      (fault) =>
+        (fault.workers === null || fault.workers.includes(worker)) &&
+        fault.at <= until &&
+        fault.until >= from,
+    )
+    const history = { faults: near }
+    const isExcused = (run: Run): boolean =>
+      explanationOf(history, run, Number.POSITIVE_INFINITY, leaseMs) !== null
+    return sum + ofWorker.filter(isExcused).length
+  }, 0)
 }

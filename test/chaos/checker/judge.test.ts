@@ -217,6 +217,22 @@ describe('duplicates', () => {
     expect(anomaliesOf(subscribed(), twice, one)).toEqual({ duplicate: 1 })
   })
 
+  test('of how many runs a fault would explain a repetition is told beside the verdict', () => {
+    const lines = [
+      ...published(10, [a, b, c]),
+      ...run(20, a),
+      ...run(1_500, b),
+      ...run(1_500, c, { worker: 'x' }),
+    ]
+    const shareWith = (...faults: readonly Entry[]): number =>
+      judge([subscribed(), ...lines, ...faults], { leaseMs: LEASE_MS }).totals.excused
+    expect(shareWith()).toBe(0)
+    expect(shareWith(fault(26, 26, ['w']))).toBe(1)
+    expect(shareWith(fault(26, 600, ['w']))).toBe(2)
+    expect(shareWith(fault(26, 600, null))).toBe(3)
+    expect(shareWith(fault(26, 600, []))).toBe(0)
+  })
+
   test('every earlier run needs an explanation of its own', () => {
     const third = run(3_000, a, { worker: 'z' })
     expect(anomaliesOf(subscribed(), twice, third, fault(26, 26, ['w']))).toEqual({ duplicate: 1 })

@@ -1,5 +1,6 @@
 import { changed, early, phantoms, undelivered } from './delivery.ts'
 import type { Entry, Finding } from './entry.ts'
+import { excused } from './faults.ts'
 import { type History, readHistory } from './history.ts'
 import { orderOf } from './order.ts'
 import { type Recovery, recoveries } from './recovery.ts'
@@ -44,6 +45,8 @@ export interface Totals {
   readonly rolledBack: number
   readonly unknown: number
   readonly runs: number
+  /** Of the runs: those whose repetition a fault would explain. Only of the others it would be told as an anomaly. */
+  readonly excused: number
   readonly faults: number
 }
 
@@ -92,7 +95,7 @@ export function judge(entries: readonly Entry[], { leaseMs, recoveryBarMs = null
     },
     recoveries: measured,
     tooSlow,
-    totals: totalsOf(history),
+    totals: totalsOf(history, leaseMs),
   }
 }
 
@@ -103,7 +106,8 @@ export function countAnomalies({ anomalies }: Verdict): Readonly<Record<keyof An
   ) as Record<keyof Anomalies, number>
 }
 
-function totalsOf({ published, runs, faults }: History): Totals {
+function totalsOf(history: History, leaseMs: number): Totals {
+  const { published, runs, faults } = history
   const count = (status: string): number =>
     [...published.values()].filter((event) => event.status === status).length
   return {
@@ -111,6 +115,7 @@ function totalsOf({ published, runs, faults }: History): Totals {
     rolledBack: count('rolledBack'),
     unknown: count('unknown'),
     runs: runs.length,
+    excused: excused(history, leaseMs),
     faults: faults.length,
   }
 }
