@@ -257,8 +257,12 @@ describe('the transport to Kafka', () => {
   test('a producer that says nothing of itself, as Confluent’s, is taken as it is, and used no more once it failed', async () => {
     const broker = new FakeBroker()
     const producer = (): KafkaProducer => {
-      const { connect, sendBatch, disconnect } = broker.producer()
-      return { connect, sendBatch, disconnect }
+      const made = broker.producer()
+      return {
+        connect: () => made.connect(),
+        sendBatch: (batch) => made.sendBatch(batch),
+        disconnect: () => made.disconnect(),
+      }
     }
     broker.answer = () => {
       broker.answer = () => {}
