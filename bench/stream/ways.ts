@@ -4,6 +4,7 @@ import pg from 'pg'
 import { debeziumConnector } from '../../src/debezium/connector.ts'
 import { subscription } from '../../src/index.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
+import { nextTurn } from '../../src/runtime/turn.ts'
 import { type ReplicationClient, readLog } from '../../src/stream/postgres/replication.ts'
 import { type BenchCatalogue, benchOutbox, SCHEMA } from '../support/commitpost.ts'
 import type { BenchPayload } from '../support/payload.ts'
@@ -35,12 +36,22 @@ interface KafkaCost {
   readonly nodeMicros: number | null
 }
 
-/** Names that the bars speak of. */
-export const BARE = 'bare pgoutput reader'
+/** The name that the bars speak of. */
 export const LOG = 'commitpost log stream'
 
+/**
+ * How long a bare reader leaves the log to pile up each time. Whoever takes what comes at once is woken for every few rows,
+ * which costs the server a call each: it is slower than one who is busy with events meanwhile, and no upper limit for it.
+ */
+export const PILE_UP_MS = [0, 2, 5] as const
+
+/** What the server can do at most, with nothing done. The bar is against the best of them. */
+export const BARE_WAYS: readonly NoOpWay[] = PILE_UP_MS.map((pauseMs) => ({
+  name: `bare pgoutput reader${pauseMs === 0 ? '' : `, every ${pauseMs} ms`}`,
+  start: (stage, onEvent) => readBare(stage, onEvent, pauseMs),
+}))
+
 export const NO_OP_WAYS: readonly NoOpWay[] = [
-  { name: BARE, start: readBare },
   { name: LOG, start: (stage, onEvent) => work(stage, 'stream', 'none', onEvent) },
   { name: `${LOG}, in order`, start: (stage, onEvent) => work(stage, 'stream', 'aggregate', onEvent) },
   { name: 'commitpost queue', start: (stage, onEvent) => work(stage, 'queue', 'none', onEvent) },
@@ -112,14 +123,12 @@ async function untilRead(pool: pg.Pool, engine: Engine): Promise<void> {
   await until(async () => engine === 'queue' || (await pool.query(reading)).rowCount === 1)
 }
 
-/**
- * How long the log is left to pile up each time. Whoever takes what comes at once is woken for every few rows, and so costs
- * the server a call each time: it is slower than one who is busy with events meanwhile, and no upper limit for it.
- */
-export const PILE_UP_MS = 2
-
-/** What the server can do at most: every row is taken from the socket, and nothing is done with it. */
-async function readBare({ database }: Stage, onEvent: (payload: null) => void): Promise<Stop> {
+/** Every row is taken from the socket, and nothing is done with it. */
+async function readBare(
+  { database }: Stage,
+  onEvent: (payload: null) => void,
+  pauseMs: number,
+): Promise<Stop> {
   const { rows } = await database.pool.query<{ lsn: string; publication: string }>(
     `select (pg_create_logical_replication_slot('bare', 'pgoutput')).lsn::text as lsn, ${SCHEMA}.outbox_publication() as publication`,
   )
@@ -127,11 +136,13 @@ async function readBare({ database }: Stage, onEvent: (payload: null) => void): 
   const client = new pg.Client(options) as unknown as ReplicationClient
   await client.connect()
   const request = { slot: 'bare', publication: rows[0]?.publication ?? '', prefix: 'bare', from: 0n }
-  let isPilingUp = false
+  let isPilingUp = pauseMs === 0
   const letPileUp = async (): Promise<void> => {
     isPilingUp = true
+    // All that has piled up is read first, and not only the chunk with the event that called this.
+    await nextTurn()
     log.pause()
-    await sleep(PILE_UP_MS)
+    await sleep(pauseMs)
     log.resume()
     isPilingUp = false
   }
