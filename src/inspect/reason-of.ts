@@ -15,6 +15,7 @@ export function reasonOf(trace: SubscriptionTrace, waitsFor: EventTrace['waitsFo
         errorCode: delivery.errorCode,
         errorMessage: delivery.errorMessage,
         resolvedBy: trace.letter?.resolvedBy ?? null,
+        redriveAt: trace.letter?.redriveAt ?? null,
       }
     case 'PROCESSING':
       return inHand(delivery, trace.hasLiveWorker)

@@ -18,9 +18,9 @@ export function sentenceOf(reason: Reason, texts: ReasonTexts, wording: Wording)
 export const reasonTexts: ReasonTexts = {
   delivered: ({ at, attempts }, { time, count }) =>
     `Delivered at ${time(at)}${attempts > 1 ? `, at attempt ${count(attempts)}` : ''}.`,
-  dead: ({ deadLetter, errorCode, errorMessage, resolvedBy }) =>
-    `Failed for good${deadLetter === null ? '' : `: dead letter ${deadLetter}`}, ${errorOf(errorCode, errorMessage)}. ` +
-    (resolvedBy === null ? 'It waits for a person.' : `Settled by ${resolvedBy}.`),
+  dead: (facts, wording) =>
+    `Failed for good${facts.deadLetter === null ? '' : `: dead letter ${facts.deadLetter}`}, ` +
+    `${errorOf(facts.errorCode, facts.errorMessage)}. ${decisionOf(facts, wording)}`,
   streamed: () => 'Delivered, from the log.',
   'in-log': ({ hasLiveWorker }) =>
     hasLiveWorker
@@ -38,10 +38,14 @@ export const reasonTexts: ReasonTexts = {
     `The subscription is joining${waitsFor === null ? '' : ` and waits for ${holderOf(waitsFor, wording)}`}: ` +
     'the event comes once it has joined.',
   'no-worker': () => 'No live worker serves the subscription.',
-  behind: ({ eventId, status }) =>
-    status === 'DEAD'
-      ? `Behind event ${eventId} of the same key, which failed for good and waits for a person.`
-      : `Behind event ${eventId} of the same key, which is ${status}.`,
+  behind: ({ eventId, status, redriveAt }, { time }) => {
+    if (status !== 'DEAD') return `Behind event ${eventId} of the same key, which is ${status}.`
+    const waits =
+      redriveAt instanceof Date
+        ? `is delivered again by a re-drive policy at ${time(redriveAt)}, as long as the code has that policy`
+        : 'waits for a person'
+    return `Behind event ${eventId} of the same key, which failed for good and ${waits}.`
+  },
   retrying: ({ at, attempts, maxAttempts, errorCode, errorMessage }, { time, count }) =>
     `Waits for its next attempt at ${time(at)}, after ${count(attempts)} of ${count(maxAttempts)}: ${errorOf(errorCode, errorMessage)}.`,
   suspect: ({ at }, { time }) =>
@@ -52,6 +56,14 @@ export const reasonTexts: ReasonTexts = {
   missing: () => 'The subscription ought to have it and has no delivery of it. See: commitpost verify',
   'before-start': () => 'Not for this subscription: it began after the event was published.',
   'not-taken': () => 'Not for this subscription: it does not take such events.',
+}
+
+function decisionOf({ deadLetter, resolvedBy, redriveAt }: ReasonFacts['dead'], { time }: Wording): string {
+  if (deadLetter === null) return 'Its dead letter was decided on and has been purged.'
+  if (resolvedBy !== null) return `Settled by ${resolvedBy}.`
+  return redriveAt instanceof Date
+    ? `A re-drive policy delivers it again at ${time(redriveAt)}, as long as the code has that policy.`
+    : 'It waits for a person.'
 }
 
 function errorOf(code: string | null, message: string | null): string {

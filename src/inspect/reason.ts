@@ -1,16 +1,21 @@
 import type { OpenTransaction } from '../delivery/open-transaction.ts'
+import type { DeadLetter } from '../store/dead-letter-store.ts'
 import type { Blocker } from '../store/event-trace.ts'
 
 /** What there is to say of each way an event can stand with a subscription. */
 export interface ReasonFacts {
   /** It was delivered. */
   readonly delivered: { readonly at: Date; readonly attempts: number }
-  /** It failed for good. `resolvedBy` names who settled it by hand; null while it waits for a person. */
+  /**
+   * It failed for good. Its dead letter is null once it is purged, which happens to none that is not decided on. `resolvedBy`
+   * names who settled it by hand; while it is null a policy delivers it again at `redriveAt`, or it waits for a person.
+   */
   readonly dead: {
     readonly deadLetter: string | null
     readonly errorCode: string | null
     readonly errorMessage: string | null
     readonly resolvedBy: string | null
+    readonly redriveAt: DeadLetter['redriveAt']
   }
   /** It was handled from the log, where no time is kept of each. */
   readonly streamed: object

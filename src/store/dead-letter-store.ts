@@ -73,6 +73,11 @@ export interface DeadLetter {
   readonly resolvedAt: Date | null
   readonly resolvedBy: string | null
   readonly note: string | null
+  /**
+   * When the re-drive policy of its subscription delivers it again by itself, as long as the code has that policy. `never`:
+   * it has been tried as often as the policy may, and waits for a person. Null: no policy has looked at it, or it is resolved.
+   */
+  readonly redriveAt: Date | 'never' | null
 }
 
 /** Which dead letters are meant. What is left out does not narrow it. */

@@ -1,4 +1,5 @@
 import type { OpenTransaction } from '../delivery/open-transaction.ts'
+import type { DeadLetter } from './dead-letter-store.ts'
 
 /** What an event is, without what it carries. */
 export interface TracedEvent {
@@ -14,6 +15,8 @@ export interface TracedEvent {
 export interface Blocker {
   readonly eventId: string
   readonly status: 'PENDING' | 'PROCESSING' | 'DEAD'
+  /** Of a DEAD one: as of its dead letter. */
+  readonly redriveAt: DeadLetter['redriveAt']
 }
 
 /** How a delivery stands, as the database has it. */
@@ -41,6 +44,7 @@ export interface TracedLetter {
   readonly failedAt: Date
   readonly resolved: boolean
   readonly resolvedBy: string | null
+  readonly redriveAt: DeadLetter['redriveAt']
 }
 
 /** One subscription on the way of an event. */

@@ -80,6 +80,26 @@ describe('dlq group', () => {
 })
 
 describe('dlq show', () => {
+  test('D8 tells when its policy delivers it again, in both languages and for programs', async () => {
+    const redriveAt = async (at: string): Promise<void> => {
+      await scene.database.pool.query(
+        `update ${scene.database.schema}.outbox_dead_letter set redrive_at = $1`,
+        [at],
+      )
+    }
+    const show = async (...lang: readonly string[]): Promise<string> =>
+      (await cli('dlq', 'show', scene.id, ...lang)).stdout
+    expect(await show()).not.toContain('re-drive')
+    await redriveAt('2030-01-02T03:04:05Z')
+    expect(await show()).toMatch(/^Automatic re-drive +Jan 2, 2030, 0?3:04:05/m)
+    expect(await show('--lang', 'ko')).toMatch(/^자동 재처리 +2030\. 1\. 2\. 0?3:04:05/m)
+    expect(await json('dlq', 'show', scene.id)).toMatchObject({ redriveAt: '2030-01-02T03:04:05.000Z' })
+    await redriveAt('infinity')
+    expect(await show()).toMatch(/^Automatic re-drive +given up by its policy: it waits for a person$/m)
+    expect(await show('--lang', 'ko')).toMatch(/^자동 재처리 +정책이 그만두었습니다/m)
+    expect(await json('dlq', 'list')).toMatchObject({ deadLetters: [{ redriveAt: 'never' }] })
+  })
+
   test('D2 tells why it is dead, in both languages', async () => {
     expect((await cli('dlq', 'show', scene.id)).stdout).toContain(
       'Reason        NON_RETRYABLE: The failure was one',

@@ -63,11 +63,12 @@ function factsOf(
   { messages, formats }: Invocation<unknown>,
 ): readonly (readonly [string, string])[] {
   const { care } = messages
-  const { fields, closedBy, open } = messages.deadLetters
+  const { fields, closedBy, open, redriveNever } = messages.deadLetters
   const state =
     letter.resolvedAt === null
       ? open
       : `${closedBy(letter.resolution, letter.resolvedBy ?? '')}, ${formats.time(letter.resolvedAt)}`
+  const redriveOf = (at: Date | 'never'): string => (at === 'never' ? redriveNever : formats.time(at))
   return [
     [fields.subscription, letter.subscription],
     [fields.event, `${letter.eventType} v${letter.schemaVersion}, ${letter.eventId}`],
@@ -81,6 +82,7 @@ function factsOf(
     [fields.error, `${letter.errorCode}: ${letter.errorMessage}`],
     [care.fields.fingerprint, letter.fingerprint],
     [fields.state, state],
+    ...(letter.redriveAt === null ? [] : [[fields.redrive, redriveOf(letter.redriveAt)] as const]),
     ...(letter.note === null ? [] : [[fields.note, letter.note] as const]),
   ]
 }

@@ -168,11 +168,13 @@ export const en: Messages = {
       attempts: 'Attempts',
       error: 'Error',
       state: 'State',
+      redrive: 'Automatic re-drive',
       note: 'Note',
       headers: 'Headers',
       payload: 'Payload',
       history: 'Failed attempts',
     },
+    redriveNever: 'given up by its policy: it waits for a person',
     title: (id) => `Dead letter ${id}`,
     historyColumns: { attempt: '#', at: 'AT', worker: 'WORKER', took: 'TOOK', error: 'ERROR' },
     retried: (id, subscription, operator) =>
@@ -182,14 +184,14 @@ export const en: Messages = {
       `Dead letter ${id} is resolved: its event will not be delivered again. Recorded for ${operator}.`,
     whatNext: (id) =>
       `Decide: commitpost dlq retry ${id} --operator NAME, or commitpost dlq resolve ${id} --operator NAME --note TEXT`,
-  },
-  care: careEn,
     cannotRetry: {
       unmatched: (id) =>
         `No subscription takes it, so it cannot be retried. Subscribe and publish it again under a new id, or settle it: commitpost dlq resolve ${id} --operator NAME --note TEXT`,
       retired: (id) =>
         `Its subscription is retired, so it cannot be retried. Publish it again under a new id for another, or settle it: commitpost dlq resolve ${id} --operator NAME --note TEXT`,
     },
+  },
+  care: careEn,
   redrive: redriveEn,
   retain: retainEn,
   debezium: debeziumEn,

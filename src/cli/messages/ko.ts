@@ -171,11 +171,13 @@ export const ko: Messages = {
       attempts: '시도',
       error: '오류',
       state: '상태',
+      redrive: '자동 재처리',
       note: '메모',
       headers: '헤더',
       payload: '페이로드',
       history: '실패한 시도',
     },
+    redriveNever: '정책이 그만두었습니다. 사람의 결정을 기다립니다',
     title: (id) => `데드 레터 ${id}`,
     historyColumns: { attempt: '#', at: '시각', worker: '워커', took: '소요', error: '오류' },
     retried: (id, subscription, operator) =>
@@ -185,14 +187,14 @@ export const ko: Messages = {
       `데드 레터 ${id}을(를) 해결했습니다. 이 이벤트는 다시 전달하지 않습니다. 운영자 ${operator}(으)로 기록했습니다.`,
     whatNext: (id) =>
       `결정: commitpost dlq retry ${id} --operator NAME 또는 commitpost dlq resolve ${id} --operator NAME --note TEXT`,
-  },
-  care: careKo,
     cannotRetry: {
       unmatched: (id) =>
         `받는 구독이 없어 재시도할 수 없습니다. 구독을 추가하고 새 ID로 다시 발행하거나 해결 처리하십시오: commitpost dlq resolve ${id} --operator NAME --note TEXT`,
       retired: (id) =>
         `구독이 종료되어 재시도할 수 없습니다. 다른 구독이 받도록 새 ID로 다시 발행하거나 해결 처리하십시오: commitpost dlq resolve ${id} --operator NAME --note TEXT`,
     },
+  },
+  care: careKo,
   redrive: redriveKo,
   retain: retainKo,
   debezium: debeziumKo,

@@ -167,6 +167,7 @@ export interface DeadLetterMessages {
       | 'attempts'
       | 'error'
       | 'state'
+      | 'redrive'
       | 'note'
       | 'headers'
       | 'payload'
@@ -174,18 +175,20 @@ export interface DeadLetterMessages {
       string
     >
   >
+  /** When its policy delivers it again, where that is never. */
+  readonly redriveNever: string
   readonly title: (id: string) => string
   readonly historyColumns: Readonly<Record<'attempt' | 'at' | 'worker' | 'took' | 'error', string>>
   readonly retried: (id: string, subscription: string, operator: string) => string
-  readonly resolved: (id: string, operator: string) => string
-  readonly whatNext: (id: string) => string
-}
   /** Told where an event is on its way again: it may have to wait for many things. */
   readonly seeWhy: (eventId: string) => string
-
-/** `worker`. */
+  readonly resolved: (id: string, operator: string) => string
+  readonly whatNext: (id: string) => string
   /** In place of the above, where a retry would be refused. */
   readonly cannotRetry: Readonly<Record<'unmatched' | 'retired', (id: string) => string>>
+}
+
+/** `worker`. */
 export interface WorkerMessages {
   readonly started: (subscriptions: readonly string[], config: string) => string
   readonly stopping: (signal: string) => string

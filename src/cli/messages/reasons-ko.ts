@@ -1,4 +1,5 @@
 import type { OpenTransaction } from '../../delivery/open-transaction.ts'
+import type { ReasonFacts } from '../../inspect/reason.ts'
 import type { ReasonTexts } from '../../inspect/reason-texts.ts'
 import type { Wording } from '../../inspect/wording.ts'
 
@@ -6,9 +7,9 @@ import type { Wording } from '../../inspect/wording.ts'
 export const reasonsKo: ReasonTexts = {
   delivered: ({ at, attempts }, { time, count }) =>
     `${time(at)}에 전달되었습니다${attempts > 1 ? `(${count(attempts)}번째 시도)` : ''}.`,
-  dead: ({ deadLetter, errorCode, errorMessage, resolvedBy }) =>
-    `최종 실패했습니다${deadLetter === null ? '' : `(데드 레터 ${deadLetter}번)`}. 오류: ${errorOf(errorCode, errorMessage)}. ` +
-    (resolvedBy === null ? '사람의 결정을 기다립니다.' : `${resolvedBy}이(가) 처리했습니다.`),
+  dead: (facts, wording) =>
+    `최종 실패했습니다${facts.deadLetter === null ? '' : `(데드 레터 ${facts.deadLetter}번)`}. ` +
+    `오류: ${errorOf(facts.errorCode, facts.errorMessage)}. ${decisionOf(facts, wording)}`,
   streamed: () => '로그에서 전달되었습니다.',
   'in-log': ({ hasLiveWorker }) =>
     hasLiveWorker
@@ -24,10 +25,12 @@ export const reasonsKo: ReasonTexts = {
     `구독이 참여 중입니다. ${waitsFor === null ? '' : `${holderOf(waitsFor, wording)}을(를) 기다립니다. `}` +
     '참여가 끝나면 전달됩니다.',
   'no-worker': () => '이 구독을 처리하는 살아 있는 워커가 없습니다.',
-  behind: ({ eventId, status }) =>
-    status === 'DEAD'
-      ? `같은 키의 이벤트 ${eventId}이(가) 최종 실패하여 사람의 결정을 기다리므로 그 뒤에서 기다립니다.`
-      : `같은 키의 이벤트 ${eventId}(${status}) 뒤에서 기다립니다.`,
+  behind: ({ eventId, status, redriveAt }, { time }) => {
+    if (status !== 'DEAD') return `같은 키의 이벤트 ${eventId}(${status}) 뒤에서 기다립니다.`
+    return redriveAt instanceof Date
+      ? `같은 키의 이벤트 ${eventId}이(가) 최종 실패했고, 코드에 정책이 남아 있으면 재처리 정책이 ${time(redriveAt)}에 다시 전달하므로 그 뒤에서 기다립니다.`
+      : `같은 키의 이벤트 ${eventId}이(가) 최종 실패하여 사람의 결정을 기다리므로 그 뒤에서 기다립니다.`
+  },
   retrying: ({ at, attempts, maxAttempts, errorCode, errorMessage }, { time, count }) =>
     `${time(at)}에 다시 시도합니다. ${count(maxAttempts)}회 중 ${count(attempts)}회 시도했습니다. 오류: ${errorOf(errorCode, errorMessage)}.`,
   suspect: ({ at }, { time }) =>
@@ -38,6 +41,14 @@ export const reasonsKo: ReasonTexts = {
   missing: () => '이 구독에 있어야 하는데 전달이 없습니다. 확인: commitpost verify',
   'before-start': () => '이 구독의 대상이 아닙니다. 구독이 시작되기 전에 발행되었습니다.',
   'not-taken': () => '이 구독의 대상이 아닙니다. 이런 이벤트를 받지 않습니다.',
+}
+
+function decisionOf({ deadLetter, resolvedBy, redriveAt }: ReasonFacts['dead'], { time }: Wording): string {
+  if (deadLetter === null) return '데드 레터는 결정된 뒤 지워졌습니다.'
+  if (resolvedBy !== null) return `${resolvedBy}이(가) 처리했습니다.`
+  return redriveAt instanceof Date
+    ? `코드에 정책이 남아 있으면 재처리 정책이 ${time(redriveAt)}에 다시 전달합니다.`
+    : '사람의 결정을 기다립니다.'
 }
 
 function errorOf(code: string | null, message: string | null): string {

@@ -3,6 +3,7 @@ import { parseHeaders } from '../../event/stored-headers.ts'
 import type { AttemptRecord, DeadLetter, DeadLetterFilter } from '../dead-letter-store.ts'
 import type { RawRow } from './client.ts'
 import type { QuotedSchema } from './identifiers.ts'
+import { redriveAtOf, redriveColumn } from './redrive-at.ts'
 import { rowId } from './row-id.ts'
 import { dateOf, timeColumn } from './time-column.ts'
 
@@ -10,7 +11,8 @@ const COLUMNS = `l.id, l.subscription, l.event_id, l.position, l.stream, l.event
          l.schema_version, l.aggregate_type, l.aggregate_id, l.ordering_key, l.payload, l.headers,
          ${timeColumn('l.occurred_at')}, l.error_code, l.error_message, l.attempt_history,
          l.retry_count, ${timeColumn('l.failed_at')}, l.resolved,
-         ${timeColumn('l.resolved_at')}, l.resolved_by, l.note, o.action, l.reason, l.fingerprint`
+         ${timeColumn('l.resolved_at')}, l.resolved_by, l.note, o.action, l.reason, l.fingerprint,
+         ${redriveColumn('l')}`
 
 /**
  * The columns `toDeadLetter` maps, for the dead letters that `page` selects, newest first. The page is cut before the
@@ -91,6 +93,7 @@ export function toDeadLetter(row: RawRow): DeadLetter {
     resolvedAt: resolvedAt === null ? null : dateOf(resolvedAt),
     resolvedBy: optional(20),
     note: optional(21),
+    redriveAt: redriveAtOf(row[25]),
   }
 }
 

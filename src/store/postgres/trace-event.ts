@@ -2,6 +2,7 @@ import type { Blocker, EventTrace, SubscriptionTrace, TracedEvent, TracedLetter 
 import { type PgClient, type PgPool, type RawRow, rawQuery } from './client.ts'
 import type { QuotedSchema } from './identifiers.ts'
 import { openTransaction } from './open-transaction.ts'
+import { redriveAtOf, redriveColumn } from './redrive-at.ts'
 import { dateOf, timeColumn } from './time-column.ts'
 import { traceArchived } from './trace-archived.ts'
 import { traceSubscriptionsSql } from './trace-subscriptions-sql.ts'
@@ -15,7 +16,7 @@ const eventSql = (schema: QuotedSchema): string => `
 const MOST_LETTERS = 100
 
 const lettersSql = (schema: QuotedSchema): string => `
-  select l.subscription, l.id, ${timeColumn('l.failed_at')}, l.resolved, l.resolved_by
+  select l.subscription, l.id, ${timeColumn('l.failed_at')}, l.resolved, l.resolved_by, ${redriveColumn('l')}
     from ${schema}.outbox_dead_letter l where l.event_id = $1
    order by l.id desc limit ${MOST_LETTERS}`
 
@@ -59,7 +60,7 @@ function toEvent(row: RawRow): TracedEvent {
 }
 
 function toSubscriptionTrace(row: RawRow): SubscriptionTrace {
-  const [delivery, behind, letter] = [row.slice(8, 20), row.slice(20, 22), row.slice(23, 27)]
+  const [delivery, behind, letter] = [row.slice(8, 20), row.slice(20, 23), row.slice(24, 29)]
   return {
     subscription: row[0] as string,
     state: row[1] as SubscriptionTrace['state'],
@@ -69,11 +70,10 @@ function toSubscriptionTrace(row: RawRow): SubscriptionTrace {
     hasLiveWorker: row[5] === 't',
     matches: row[6] === 't',
     started: row[7] === 't',
-    log: (row[27] ?? null) as SubscriptionTrace['log'],
+    log: (row[29] ?? null) as SubscriptionTrace['log'],
     delivery: delivery[0] === null ? null : toDelivery(delivery),
-    behind:
-      behind[0] === null ? null : { eventId: behind[0] as string, status: behind[1] as Blocker['status'] },
-    replacedBy: row[22] ?? null,
+    behind: behind[0] === null ? null : toBlocker(behind),
+    replacedBy: row[23] ?? null,
     letter: letter[0] === null ? null : toLetter(letter),
   }
 }
@@ -95,12 +95,21 @@ function toDelivery(row: RawRow): NonNullable<SubscriptionTrace['delivery']> {
   }
 }
 
+function toBlocker(row: RawRow): Blocker {
+  return {
+    eventId: row[0] as string,
+    status: row[1] as Blocker['status'],
+    redriveAt: redriveAtOf(row[2]),
+  }
+}
+
 function toLetter(row: RawRow): TracedLetter {
   return {
     id: row[0] as string,
     failedAt: dateOf(row[1] as string),
     resolved: row[2] === 't',
     resolvedBy: row[3] ?? null,
+    redriveAt: redriveAtOf(row[4]),
   }
 }
 

@@ -1,4 +1,5 @@
 import type { QuotedSchema } from './identifiers.ts'
+import { redriveColumn } from './redrive-at.ts'
 import { timeColumn } from './time-column.ts'
 
 /** How far the fresh ones of a lane are looked through for one of the same key. */
@@ -49,7 +50,8 @@ export const traceSubscriptionsSql = (schema: QuotedSchema): string => `
          d.next_retry_at < 'infinity' and d.next_retry_at > clock_timestamp(),
          d.locked_by, ${timeColumn('d.locked_until')}, d.locked_until < clock_timestamp(),
          d.last_error_code, d.last_error_message, ${timeColumn('d.processed_at')},
-         b.event_id, b.status, r.event_id, l.id, ${timeColumn('l.failed_at')}, l.resolved, l.resolved_by,
+         b.event_id, b.status, k.redrive_at, r.event_id,
+         l.id, ${timeColumn('l.failed_at')}, l.resolved, l.resolved_by, ${redriveColumn('l')},
          case when pg_visible_in_snapshot(e.xid, t.snapshot) then 'past' when t.snapshot is not null then 'ahead' end
     from ${schema}.outbox_event e
    cross join ${schema}.outbox_subscription s
@@ -58,11 +60,15 @@ export const traceSubscriptionsSql = (schema: QuotedSchema): string => `
       on d.id = e.id and d.subscription_id = s.id and d.event_id = e.event_id
     left join lateral (${firstOfKey(schema)}) b on true
     left join lateral (
+      select ${redriveColumn('k')} as redrive_at from ${schema}.outbox_dead_letter k
+       where b.status = 'DEAD' and k.event_id = b.event_id and k.subscription_id = s.id
+       order by k.id desc limit 1) k on true
+    left join lateral (
       select r.event_id from ${schema}.outbox_delivery r
        where r.id = e.id and r.subscription_id = s.id and r.event_id <> e.event_id
          and exists (select 1 from ${schema}.outbox_stand_in v where v.event_id = r.event_id)) r on true
     left join lateral (
-      select l.id, l.failed_at, l.resolved, l.resolved_by from ${schema}.outbox_dead_letter l
+      select l.id, l.failed_at, l.resolved, l.resolved_by, l.redrive_at from ${schema}.outbox_dead_letter l
        where l.event_id = e.event_id and l.subscription_id = s.id
        order by l.id desc limit 1) l on true
    where e.event_id = $1 and (s.state <> 'retired' or d.id is not null or r.event_id is not null)

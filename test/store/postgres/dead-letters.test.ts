@@ -75,6 +75,7 @@ describe('reading', () => {
       resolvedAt: null,
       resolvedBy: null,
       note: null,
+      redriveAt: null,
     })
   })
 

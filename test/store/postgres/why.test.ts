@@ -75,14 +75,19 @@ describe('why', () => {
     const [claimed] = await claimLanes(db.worker, sub, 'w', lanes, 1)
     if (claimed !== undefined) await db.worker.settle([settled(claimed, settlement)])
     const found = await why(second)
-    expect(found?.reason).toEqual({ kind: 'behind', eventId: first, status })
+    expect(found?.reason).toEqual({ kind: 'behind', eventId: first, status, redriveAt: null })
     expect(found?.sentence).toContain(`Behind event ${first} of the same key, ${words}`)
   })
 
   test('it stands behind an event of the same aggregate that is in hand, or that nobody took yet', async () => {
     const sub = await served({ orderBy: 'aggregate' })
     const [first, second] = await publish(db, 2)
-    expect((await why(second))?.reason).toEqual({ kind: 'behind', eventId: first, status: 'PENDING' })
+    expect((await why(second))?.reason).toEqual({
+      kind: 'behind',
+      eventId: first,
+      status: 'PENDING',
+      redriveAt: null,
+    })
     await claimLanes(db.worker, sub, 'w', await takeLanes(db.worker, sub, 'w'), 1)
     expect((await why(second))?.reason).toMatchObject({
       kind: 'behind',
@@ -130,6 +135,37 @@ describe('why', () => {
     expect(found?.sentence).toBe('Failed for good: dead letter 1, BOOM: it failed. It waits for a person.')
     await db.pool.query(`select outbox_resolve(1, 'kim', 'by phone')`)
     expect((await why(eventId))?.reason).toMatchObject({ kind: 'dead', resolvedBy: 'kim' })
+    await db.pool.query(`select outbox_purge('0', 'kim')`)
+    const purged = await why(eventId)
+    expect(purged?.reason).toMatchObject({ kind: 'dead', deadLetter: null, resolvedBy: null })
+    expect(purged?.sentence).toBe(
+      'Failed for good, BOOM: it failed. Its dead letter was decided on and has been purged.',
+    )
+  })
+
+  test('it is a dead letter that its policy delivers again, or has given up, and so is what it stands behind', async () => {
+    const sub = await served({ orderBy: 'aggregate' })
+    const [first, second] = await publish(db, 2)
+    const lanes = await takeLanes(db.worker, sub, 'w')
+    const [claimed] = await claimLanes(db.worker, sub, 'w', lanes, 1)
+    if (claimed !== undefined) await db.worker.settle([settled(claimed, dead)])
+    await db.pool.query(`update outbox_dead_letter set redrive_at = '2030-01-02T03:04:05Z'`)
+    const redriveAt = new Date('2030-01-02T03:04:05Z')
+    const ahead = await why(first)
+    expect(ahead?.reason).toMatchObject({ kind: 'dead', resolvedBy: null, redriveAt })
+    expect(ahead?.sentence).toBe(
+      'Failed for good: dead letter 1, BOOM: it failed. ' +
+        'A re-drive policy delivers it again at 2030-01-02T03:04:05.000Z, as long as the code has that policy.',
+    )
+    const behind = await why(second)
+    expect(behind?.reason).toMatchObject({ kind: 'behind', eventId: first, redriveAt })
+    expect(behind?.sentence).toBe(
+      `Behind event ${first} of the same key, which failed for good and is delivered again by a re-drive policy ` +
+        'at 2030-01-02T03:04:05.000Z, as long as the code has that policy.',
+    )
+    await db.pool.query(`update outbox_dead_letter set redrive_at = 'infinity'`)
+    expect((await why(first))?.sentence).toMatch(/It waits for a person\.$/)
+    expect((await why(second))?.sentence).toMatch(/failed for good and waits for a person\.$/)
   })
 
   test('nobody serves its subscription', async () => {
