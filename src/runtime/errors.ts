@@ -272,12 +272,13 @@ export class NotFoundError extends CommitpostError {
     | 'delivery'
     | 'export'
     | 'matching dead letter'
+    | 'named dead letter'
     | 'plan'
     | 'retention policy'
     | 'retention run'
     | 'stream'
     | 'subscription'
-  /** Empty where nothing was named: nothing matches. */
+  /** Empty where nothing was named: nothing matches. Several have commas between. */
   readonly id: string
   readonly known: readonly string[]
 

@@ -9,6 +9,7 @@ export type RefusalReason =
   | 'letter-of-retired'
   | 'letter-without-delivery'
   | 'letter-without-event'
+  | 'letters-decided'
   | 'key-not-blocked'
   | 'plan-cancelled'
   | 'plan-expired'
@@ -58,6 +59,7 @@ export const REFUSAL_REASONS: Readonly<Record<RefusalReason, CommitpostErrorCode
   'letter-of-retired': 'INVALID_STATE',
   'letter-without-delivery': 'INVALID_STATE',
   'letter-without-event': 'INVALID_STATE',
+  'letters-decided': 'INVALID_STATE',
   'key-not-blocked': 'INVALID_STATE',
   'plan-cancelled': 'INVALID_STATE',
   'plan-expired': 'INVALID_STATE',

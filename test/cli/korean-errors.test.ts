@@ -93,9 +93,17 @@ test('every refusal has a Korean text that needs no more than its data', async (
 test('every other error that commands meet has one too', () => {
   const unreachable = new Error('connect ECONNREFUSED')
   const errors = [
-    ...(['dead letter', 'export', 'matching dead letter', 'plan', 'stream', 'subscription'] as const).map(
-      (what) => new NotFoundError(what, '9'),
-    ),
+    ...(
+      [
+        'dead letter',
+        'export',
+        'matching dead letter',
+        'named dead letter',
+        'plan',
+        'stream',
+        'subscription',
+      ] as const
+    ).map((what) => new NotFoundError(what, '9')),
     new NotFoundError('retention policy', 'shop', { message: 'There is none of it.', known: ['a', 'b'] }),
     new NotFoundError('retention run', 'nope', { message: 'There is none of it.', known: ['a', 'b'] }),
     new SchemaMissingError('shop'),

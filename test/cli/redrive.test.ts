@@ -34,21 +34,74 @@ const log = async (): Promise<unknown[]> => {
   return rows.map(({ line }) => line)
 }
 
+const plans = async (): Promise<unknown[]> =>
+  (await database.pool.query(`select id from ${database.schema}.outbox_redrive_plan`)).rows
+
+/** So many more like this one, which have no deliveries. Returns their ids. */
+async function copiesOf(id: string, count: number): Promise<readonly string[]> {
+  const { rows } = await database.pool.query<{ id: string }>(
+    `insert into ${database.schema}.outbox_dead_letter (subscription, position, event_id, stream, event_type, schema_version,
+            aggregate_type, aggregate_id, payload, headers, occurred_at, error_code, error_message, retry_count)
+     select subscription, position, gen_random_uuid(), stream, event_type, schema_version, aggregate_type,
+            aggregate_id, payload, headers, occurred_at, error_code, error_message, 0
+       from ${database.schema}.outbox_dead_letter, generate_series(1, $2) where id = $1
+     returning id`,
+    [id, count],
+  )
+  return rows.map((row) => row.id)
+}
+
 test('redrive plan refuses ids that no dead letter has, names them, and plans nothing', async () => {
   const ids = `${letterId},999999,888888`
   const english = await cli('redrive', 'plan', '--ids', ids)
   expect(english).toMatchObject({ code: 1, stdout: '' })
   expect(english.stderr).toContain('There is no dead letter 888888, 999999. Nothing was planned.')
   const korean = await cli('redrive', 'plan', '--ids', ids, '--lang', 'ko')
-  expect(korean.stderr).toContain('데드 레터 "888888, 999999"을(를) 찾을 수 없습니다.')
+  expect(korean.stderr).toContain(
+    '찾을 수 없는 데드 레터가 있습니다: 888888, 999999. 아무것도 계획하지 않았습니다.',
+  )
   await expect(outbox.redrive.plan({ ids: [letterId, '999999'] })).rejects.toMatchObject({
     code: 'NOT_FOUND',
-    what: 'dead letter',
+    what: 'named dead letter',
     id: '999999',
   })
-  const { rows } = await database.pool.query(`select id from ${database.schema}.outbox_redrive_plan`)
-  expect(rows).toEqual([])
+  expect(await plans()).toEqual([])
   expect(await outbox.redrive.plan({ ids: [letterId] })).toMatchObject({ letters: 1 })
+})
+
+test('of many unknown ids it names 20, in both languages', async () => {
+  const ids = Array.from({ length: 500 }, (_, n) => String(900_000 + n)).join(',')
+  const english = await cli('redrive', 'plan', '--ids', ids)
+  expect(english.stderr).toContain('900018, 900019 and 480 more. Nothing was planned.')
+  const korean = await cli('redrive', 'plan', '--ids', ids, '--lang', 'ko')
+  expect(korean.stderr).toContain('900018, 900019 외 480건. 아무것도 계획하지 않았습니다.')
+  expect(korean.stderr).not.toContain('900020')
+})
+
+test('redrive plan refuses ids that are decided already, says by whom, and plans nothing', async () => {
+  const others = await copiesOf(letterId, 21)
+  const ids = [letterId, ...others].join(',')
+  await outbox.deadLetters.resolve(letterId, { operator: 'kim' })
+  const english = await cli('redrive', 'plan', '--ids', ids)
+  expect(english).toMatchObject({ code: 1, stdout: '' })
+  expect(english.stderr).toContain(
+    `Dead letters that were named are already decided: ${letterId} by kim. Nothing was planned.`,
+  )
+  const korean = await cli('redrive', 'plan', '--ids', ids, '--lang', 'ko')
+  expect(korean.stderr).toContain(
+    `이미 결정된 것이 1건 있습니다(괄호 안은 운영자): ${letterId} (kim). 아무것도 계획하지 않았습니다.`,
+  )
+  for (const id of others) await outbox.deadLetters.resolve(id, { operator: 'lee' })
+  await expect(outbox.redrive.plan({ ids: ids.split(',') })).rejects.toMatchObject({
+    code: 'INVALID_STATE',
+    reason: 'letters-decided',
+    message: expect.stringContaining(`${others[18]} by lee and 2 more. Nothing was planned.`),
+    data: {
+      count: '22',
+      letters: expect.stringMatching(new RegExp(`, ${others[18]} \\(lee\\), \\.\\.\\.$`)),
+    },
+  })
+  expect(await plans()).toEqual([])
 })
 
 test('redrive plan, apply and status deliver dead letters again', async () => {
@@ -95,6 +148,7 @@ test('redrive plan, apply and status deliver dead letters again', async () => {
     state: 'done',
     succeeded: 1,
     failedAgain: 0,
+    oneOnItsWay: null,
     appliedBy: 'kim',
   })
   expect(await log()).toEqual(['kim retry', 'kim redrive'])
@@ -122,6 +176,7 @@ test('redrive apply that is interrupted says how to go on, and leaves the plan a
   expect(JSON.parse((await cli('redrive', 'status', '1', '--json')).stdout)).toMatchObject({
     state: 'applying',
     onTheirWay: 1,
+    oneOnItsWay: { subscription: 'mailer', eventId: expect.stringMatching(/^[0-9a-f-]{36}$/) },
   })
 })
 
@@ -148,7 +203,6 @@ test.each([
 test('what matches nothing or does not exist is named, and the program ends with 1', async () => {
   const nothing = await cli('redrive', 'plan', '--failed-to', '2001-01-01', '--json')
   expect(nothing.code).toBe(1)
-    oneOnItsWay: null,
   expect(JSON.parse(nothing.stderr)).toMatchObject({ error: { code: 'NOT_FOUND' } })
   expect((await cli('redrive', 'plan', '--failed-to', '2001-01-01', '--lang', 'ko')).stderr).toBe(
     '오류 (NOT_FOUND): 조건에 맞으면서 다시 전달할 수 있는 데드 레터가 없습니다. 필터가 너무 좁거나, 구독이 종료되었을 수 있습니다.\n',
@@ -176,7 +230,6 @@ test('move-aside frees a blocked key and says how many events are dead letters n
     tell = resolve
   })
   const worker = outbox.worker([ledger], {
-    oneOnItsWay: { subscription: 'mailer', eventId: expect.stringMatching(/^[0-9a-f-]{36}$/) },
     observers: [({ kind }) => (kind === 'dead' ? tell() : undefined)],
   })
   await worker.active()

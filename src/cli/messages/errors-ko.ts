@@ -27,6 +27,8 @@ const REFUSALS: Readonly<Record<RefusalReason, string>> = {
     '데드 레터 {id}에는 다시 전달할 DEAD 전달이 없습니다. 구독이 받은 적이 없거나 보존 정책이 삭제했습니다. 이벤트를 다시 발행하거나 직접 해결하십시오.',
   'letter-without-event':
     '데드 레터 {id}의 이벤트를 보존 정책이 삭제했습니다. 이벤트를 다시 발행하거나 직접 해결하십시오.',
+  'letters-decided':
+    '지정한 데드 레터 중 이미 결정된 것이 {count}건 있습니다(괄호 안은 운영자): {letters}. 아무것도 계획하지 않았습니다. 이미 결정된 것을 빼고 다시 계획하십시오.',
   'key-not-blocked':
     '구독 "{subscription}"의 키 "{key}"은(는) 데드 레터로 막혀 있지 않습니다. 막힌 키만 옆으로 치울 수 있습니다.',
   'plan-cancelled': '계획 {plan}은(는) 취소되었습니다. 새 계획을 만드십시오.',
@@ -80,7 +82,10 @@ const REMARKS: Partial<Record<CommitpostErrorCode, string>> = {
   INVALID_STATE: '지금 상태에서는 할 수 없는 작업입니다. 아무것도 바뀌지 않았습니다.',
 }
 
-type NamedKind = Exclude<NotFoundError['what'], 'matching dead letter' | 'retention policy' | 'retention run'>
+type NamedKind = Exclude<
+  NotFoundError['what'],
+  'matching dead letter' | 'named dead letter' | 'retention policy' | 'retention run'
+>
 
 const KINDS: Readonly<Record<NamedKind, string>> = {
   'dead letter': '데드 레터',
@@ -90,6 +95,8 @@ const KINDS: Readonly<Record<NamedKind, string>> = {
   stream: '스트림',
   subscription: '구독',
 }
+
+const MOST_NAMED = 20
 
 /** What an error of the library says, in Korean. */
 export function errorInKorean(error: CommitpostError): string {
@@ -124,6 +131,8 @@ function wordOf(name: string, value: string): string {
 function notFound({ what, id, known }: NotFoundError): string {
   if (what === 'matching dead letter')
     return '조건에 맞으면서 다시 전달할 수 있는 데드 레터가 없습니다. 필터가 너무 좁거나, 구독이 종료되었을 수 있습니다.'
+  if (what === 'named dead letter')
+    return `찾을 수 없는 데드 레터가 있습니다: ${firstOf(id)}. 아무것도 계획하지 않았습니다. 번호를 잘못 입력했거나, 이미 지워진 것일 수 있습니다.`
   if (what === 'retention policy')
     return `스트림 "${id}"의 보존 정책이 없습니다. 있는 정책: ${known.join(', ')}.`
   if (what === 'retention run')

@@ -12,7 +12,7 @@ export function redriveRefusal(error: unknown, planId: string | null): unknown {
     if (planId !== null) return new NotFoundError('plan', planId, { cause: error })
     const details = { message: refusalMessage(refused), cause: error }
     if (refused.constraint === UNKNOWN_LETTERS)
-      return new NotFoundError('dead letter', refused.detail ?? '', details)
+      return new NotFoundError('named dead letter', refused.detail ?? '', details)
     return new NotFoundError('matching dead letter', '', details)
   }
   return refusal(error)

@@ -304,6 +304,9 @@ begin
     raise exception 'an operator''s name is needed' using errcode = '22023',
       hint = 'Say who does this: it is recorded with the act.';
   end if;
+  if operator ~ '^[[:space:]]*policy:' then
+    raise exception 'an operator is a person: "policy:" stands before the names of policies' using errcode = '22023';
+  end if;
 end
   $commitpost$;
 
@@ -316,7 +319,6 @@ declare
   letter {schema}.outbox_dead_letter;
   decided text;
 begin
-  perform {schema}.outbox_require_operator(operator);
   select * into letter from {schema}.outbox_dead_letter d where d.id = letter_id for update;
   if not found then
     raise exception 'dead letter % does not exist', letter_id using errcode = 'P0002';
@@ -339,9 +341,10 @@ begin
 end
   $commitpost$;
 
--- Re-drive: DEAD -> PENDING, attempts 0, now. The dead letter is resolved; dying again makes a new one.
-create function {schema}.outbox_retry(letter_id bigint, operator text, note text default null) returns boolean
-  language plpgsql security definer set search_path = pg_catalog, pg_temp
+-- Re-drive: DEAD -> PENDING, attempts 0, now. The dead letter is resolved; dying again makes a new one. In whose name is
+-- not looked at: policies do this too.
+create function {schema}.outbox_deliver_again(letter_id bigint, operator text, note text) returns boolean
+  language plpgsql set search_path = pg_catalog, pg_temp
   as $commitpost$
 declare
   letter {schema}.outbox_dead_letter;
@@ -368,6 +371,16 @@ begin
 end
   $commitpost$;
 
+-- A re-drive by a person.
+create function {schema}.outbox_retry(letter_id bigint, operator text, note text default null) returns boolean
+  language plpgsql security definer set search_path = pg_catalog, pg_temp
+  as $commitpost$
+begin
+  perform {schema}.outbox_require_operator(operator);
+  return {schema}.outbox_deliver_again(letter_id, operator, note);
+end
+  $commitpost$;
+
 -- Settled by hand: the delivery stays DEAD, and what waits behind it on its key goes on. Only the first are let go here:
 -- each that ends lets more go, and if one of them fails, not all have to be parked again.
 create function {schema}.outbox_resolve(letter_id bigint, operator text, note text default null) returns boolean
@@ -376,6 +389,7 @@ create function {schema}.outbox_resolve(letter_id bigint, operator text, note te
 declare
   letter {schema}.outbox_dead_letter;
 begin
+  perform {schema}.outbox_require_operator(operator);
   letter := {schema}.outbox_close_dead_letter(letter_id, operator, note, 'resolve');
   update {schema}.outbox_delivery d set held = false, held_since = null, updated_at = clock_timestamp()
    where d.subscription_id = letter.subscription_id and d.lane = letter.lane and d.id = letter.position
@@ -403,5 +417,6 @@ revoke all on function
   {schema}.outbox_fan_out(), {schema}.outbox_number(), {schema}.outbox_refuse_change(),
   {schema}.outbox_refuse_transition(), {schema}.outbox_refuse_removal(), {schema}.outbox_require_dead_letter(),
   {schema}.outbox_close_dead_letter(bigint, text, text, text), {schema}.outbox_retry(bigint, text, text),
-  {schema}.outbox_resolve(bigint, text, text), {schema}.outbox_require_operator(text)
+  {schema}.outbox_resolve(bigint, text, text), {schema}.outbox_require_operator(text),
+  {schema}.outbox_deliver_again(bigint, text, text)
   from public;

@@ -100,7 +100,7 @@ create trigger outbox_dead_letter_truncation before truncate on {schema}.outbox_
   for each statement execute function {schema}.outbox_refuse_letter_removal();
 
 -- One batch, oldest first: removes dead letters that were resolved longer ago than that. What somebody has locked is
--- left for the next time.
+-- left for the next time, and so is what a policy re-drove while that is not over: how often it did is counted by these.
 create function {schema}.outbox_purge(
     older_than interval, operator text, note text default null, subscription_name text default null,
     most integer default 1000)
@@ -121,6 +121,13 @@ begin
        select r.ctid from {schema}.outbox_dead_letter r
         where r.resolved and r.resolved_at < clock_timestamp() - older_than
           and (subscription_name is null or r.subscription = subscription_name)
+          and not (r.resolved_by like 'policy:%' and exists (
+            select 1 from {schema}.outbox_delivery d
+             where d.id = r.position and d.subscription_id = r.subscription_id and d.event_id = r.event_id
+               and (d.status in ('PENDING', 'PROCESSING') or exists (
+                 select 1 from {schema}.outbox_dead_letter o
+                  where o.event_id = r.event_id and o.subscription_id = r.subscription_id
+                    and o.position = r.position and not o.resolved))))
         order by r.resolved_at
         limit most
           for update skip locked))
@@ -166,6 +173,7 @@ begin
   if amended_payload is null then
     raise exception 'an amended event needs a payload' using errcode = '22004';
   end if;
+  perform {schema}.outbox_require_operator(operator);
   amended_id := coalesce(amended_id, {schema}.outbox_uuid_v7());
   letter := {schema}.outbox_close_dead_letter(
     letter_id, operator, concat_ws(' ', note, '[amended as event ' || amended_id || ']'), 'amend');

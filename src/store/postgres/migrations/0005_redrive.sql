@@ -224,15 +224,51 @@ begin
 end
   $commitpost$;
 
+-- Refuses ids that no dead letter has, or whose letter was decided on: whoever names letters means each of them.
+create function {schema}.outbox_require_open_letters(ids bigint[]) returns void
+  language plpgsql stable set search_path = pg_catalog, pg_temp
+  as $commitpost$
+declare
+  told constant integer := 20;
+  unknown_ids bigint[];
+  decided integer;
+  by_whom text[];
+  in_brief text;
+begin
+  unknown_ids := array(
+    select distinct i.id from unnest(ids) as i(id)
+     where not exists (select 1 from {schema}.outbox_dead_letter l where l.id = i.id)
+     order by 1);
+  if cardinality(unknown_ids) > 0 then
+    raise exception 'there is no dead letter %', array_to_string(unknown_ids[:told], ', ')
+        || case when cardinality(unknown_ids) > told then format(' and %s more', cardinality(unknown_ids) - told) else '' end
+      using errcode = 'P0002', constraint = 'unknown-letters', detail = array_to_string(unknown_ids, ', '),
+            hint = 'Nothing was planned. The ids may be mistyped, or the letters removed.';
+  end if;
+  select count(*), (array_agg(format('%s by %s', l.id, l.resolved_by) order by l.id))[:told],
+         string_agg(format('%s (%s)', l.id, l.resolved_by), ', ' order by l.id) filter (where l.n <= told)
+           || case when count(*) > told then ', ...' else '' end
+    into decided, by_whom, in_brief
+    from (select d.id, d.resolved_by, row_number() over (order by d.id) as n from {schema}.outbox_dead_letter d
+           where d.id = any (ids) and d.resolved) l;
+  if decided > 0 then
+    raise exception 'dead letters that were named are already decided: %', array_to_string(by_whom, ', ')
+        || case when decided > told then format(' and %s more', decided - told) else '' end
+      using errcode = '55000', constraint = 'letters-decided',
+            detail = json_build_object('count', decided, 'letters', in_brief),
+            hint = 'Nothing was planned. Leave them out.';
+  end if;
+end
+  $commitpost$;
+
 -- Writes down which open dead letters are to be re-driven. Changes nothing else. The filter is an object with any of
 -- subscription, stream, eventType, reason, errorCode, fingerprint, orderingKey, failedFrom, failedTo (not included), ids.
--- Ids that no dead letter has are refused: whoever names letters means each of them.
 create function {schema}.outbox_plan_redrive(filter jsonb default '{}') returns bigint
   language plpgsql security definer set search_path = pg_catalog, pg_temp
   as $commitpost$
 declare
   strangers text;
-  unknown_ids bigint[];
+  wanted_ids bigint[];
   plan bigint;
   found_letters integer;
   reachable_letters integer;
@@ -245,16 +281,8 @@ begin
     raise exception 'a plan has no filter %', strangers using errcode = '22023',
       hint = 'Filters: subscription, stream, eventType, reason, errorCode, fingerprint, orderingKey, failedFrom, failedTo, ids.';
   end if;
-  unknown_ids := array(
-    select distinct i.id::bigint from jsonb_array_elements_text(filter -> 'ids') as i(id)
-     where not exists (select 1 from {schema}.outbox_dead_letter l where l.id = i.id::bigint)
-     order by 1);
-  if cardinality(unknown_ids) > 0 then
-    raise exception 'there is no dead letter %', array_to_string(unknown_ids[:20], ', ')
-        || case when cardinality(unknown_ids) > 20 then format(' and %s more', cardinality(unknown_ids) - 20) else '' end
-      using errcode = 'P0002', constraint = 'unknown-letters', detail = array_to_string(unknown_ids, ', '),
-            hint = 'Nothing was planned. The ids may be mistyped, or the letters removed.';
-  end if;
+  wanted_ids := array(select i.id::bigint from jsonb_array_elements_text(filter -> 'ids') as i(id));
+  perform {schema}.outbox_require_open_letters(wanted_ids);
   -- Plans that nobody began, or looks after any more, are not kept for ever: what was done is in the operator log.
   with forgotten as (
     delete from {schema}.outbox_redrive_plan p
@@ -276,8 +304,7 @@ begin
        and (filter ->> 'orderingKey' is null or l.ordering_key = filter ->> 'orderingKey')
        and (filter ->> 'failedFrom' is null or l.failed_at >= (filter ->> 'failedFrom')::timestamptz)
        and (filter ->> 'failedTo' is null or l.failed_at < (filter ->> 'failedTo')::timestamptz)
-       and (filter -> 'ids' is null
-            or l.id = any (array(select i.id::bigint from jsonb_array_elements_text(filter -> 'ids') as i(id))))
+       and (filter -> 'ids' is null or l.id = any (wanted_ids))
   ),
   reachable as (
     insert into {schema}.outbox_redrive_item (plan_id, letter_id, subscription_id, lane, position, event_id, event_type,
@@ -617,8 +644,9 @@ end
 
 -- Re-drives what a policy of the subscription's own code names, once its time has come by this clock. Any number of
 -- workers may call it at once: each letter is taken by one. How often, is counted over all letters of the delivery and
--- all policies; then it is left to a person. Of one key nothing goes before an earlier one that will go. What a person
--- decided (moved aside, retired) no policy undoes, whatever codes it names.
+-- all policies; then it is left to a person. Of one key only the first goes that will go at all: neither one that was
+-- given up, nor one whose code is not named (any more), nor what a person decided keeps later ones waiting; one that was
+-- not looked at yet does. What a person decided (moved aside, retired) no policy undoes, whatever codes it names.
 create function {schema}.outbox_redrive_by_policy(
     of_subscription integer, policy text, codes text[], patterns text[], after_ms double precision,
     factor double precision, at_most integer, out redriven integer, out left_to_person integer)
@@ -650,16 +678,23 @@ begin
     returning l.redrive_at
   )
   select count(*) filter (where m.redrive_at = 'infinity') into left_to_person from met m;
+  -- The first of a key is found once for all that are due of it (Memoize), not by each of them among all that stay. Its
+  -- condition is "not before" rather than "the same", because the planner takes that for true often enough to read no more
+  -- than the limit asks for.
   for letter in
     select l.id, l.position from {schema}.outbox_dead_letter l
+      left join lateral (
+        select b.position from {schema}.outbox_dead_letter b
+         where b.subscription_id = of_subscription and b.ordering_key = l.ordering_key and not b.resolved
+           and (b.redrive_at is null or b.redrive_at < 'infinity')
+           and (b.error_code = any (codes) or b.error_code like any (patterns))
+           and b.error_code not in ('MOVED_ASIDE', 'SUBSCRIPTION_RETIRED')
+         order by b.position limit 1) first on true
      where l.subscription_id = of_subscription and not l.resolved and l.redrive_at < 'infinity'
        and l.redrive_at <= (select clock_timestamp())
        and (l.error_code = any (codes) or l.error_code like any (patterns))
        and l.error_code not in ('MOVED_ASIDE', 'SUBSCRIPTION_RETIRED')
-       and (l.ordering_key is null or not exists (
-         select 1 from {schema}.outbox_dead_letter b
-          where b.subscription_id = l.subscription_id and b.ordering_key = l.ordering_key and not b.resolved
-            and b.position < l.position and b.redrive_at < 'infinity'))
+       and (l.ordering_key is null or first.position >= l.position)
      order by l.redrive_at, l.position
      limit 100
        for update of l skip locked
@@ -676,7 +711,7 @@ begin
       where d.id = letter.position and d.subscription_id = of_subscription and d.status = 'DEAD'
         for update skip locked;
     if found then
-      perform {schema}.outbox_retry(letter.id, 'policy:' || policy, null);
+      perform {schema}.outbox_deliver_again(letter.id, 'policy:' || policy, null);
       redriven := redriven + 1;
     end if;
   end loop;
@@ -690,7 +725,8 @@ revoke all on function
   {schema}.outbox_is_behind_dead(integer, smallint, text, bigint),
   {schema}.outbox_move_waiting({schema}.outbox_subscription, smallint, text, integer),
   {schema}.outbox_move_aside(text, text, text, text, integer),
-  {schema}.outbox_mark_reordered(bigint), {schema}.outbox_plan_redrive(jsonb),
+  {schema}.outbox_mark_reordered(bigint), {schema}.outbox_require_open_letters(bigint[]),
+  {schema}.outbox_plan_redrive(jsonb),
   {schema}.outbox_begin_redrive(bigint, text, double precision, integer, double precision, integer, boolean),
   {schema}.outbox_next_redrive(bigint, integer, text, boolean), {schema}.outbox_judge_redrive(bigint),
   {schema}.outbox_redrive_fate({schema}.outbox_redrive_item), {schema}.outbox_drive_next(bigint, text, text, integer),

@@ -773,9 +773,6 @@ create function {schema}.outbox_retain(
   as $commitpost$
 begin
   perform {schema}.outbox_require_operator(operator);
-  if operator like 'policy:%' then
-    raise exception 'an operator is a person: "policy:" stands before the names of policies' using errcode = '22023';
-  end if;
   select s.state, s.deleted, s.archived, s.wait_ms, s.waits_for into state, deleted, archived, wait_ms, waits_for
     from {schema}.outbox_step_retention(run_id, operator, note, stepper, batch, pause_ms, share) s;
 end
