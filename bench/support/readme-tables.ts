@@ -47,14 +47,14 @@ export function readmeTables(core: FiguresFile, stream: FiguresFile): ReadonlyMa
  * @throws Error when a table has no place.
  */
 export function withTables(page: string, tables: ReadonlyMap<string, string>): string {
-  return [...tables].reduce((text, [name, table]) => {
+  return [...tables].reduce((text, [name, content]) => {
     const begin = `<!-- ${name} -->\n\n`
     const start = text.indexOf(begin)
     const end = text.indexOf('\n\n<!-- end -->', start)
     if (start < 0 || end < 0) {
       throw new Error(`The page has no place for a table: <!-- ${name} -->, a blank line, …, <!-- end -->.`)
     }
-    return text.slice(0, start + begin.length) + table + text.slice(end)
+    return text.slice(0, start + begin.length) + content + text.slice(end)
   }, page)
 }
 
