@@ -89,7 +89,7 @@ export const claimVariants: readonly Variant[] = [
     caught: ['open letter of one that is not dead', 'two open letters'],
     async play(trial) {
       await trial.replaceFunction(
-        'outbox_retry',
+        'outbox_deliver_again',
         /letter := [^;]*outbox_close_dead_letter[^;]*;/,
         `
         select * into letter from ${trial.h.db.quoted}.outbox_dead_letter where id = letter_id;`,
