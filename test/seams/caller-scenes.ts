@@ -1,29 +1,73 @@
 import pg from 'pg'
-import type { Transaction } from '../../src/index.ts'
-import { postgresStore } from '../../src/store/postgres/index.ts'
+import { DuplicateEventError, type Transaction } from '../../src/index.ts'
+import { withIds } from './known-ids.ts'
 import type { Scene } from './scene.ts'
-import { events, identityOf, type SceneEvent, toInput } from './scene-events.ts'
+import { events, identityOf, type SceneEvent, toInput, toNewInput } from './scene-events.ts'
 import { asOperation } from './seam-pool.ts'
 import type { Process, Stage } from './stage.ts'
 
-/** What a publisher does: its transaction is rolled back, or run until it is known to be committed. */
-export const publishing: Scene = {
-  name: 'publish',
-  subscription: { order: 'aggregate' },
-  operations: ['publish', 'publish and roll back'],
-  prepare: async (stage) => {
-    await stage.subscribe()
-    stage.owes([...events('a', 'nothing', 2), ...events('b', 'nothing')])()
-  },
-  live: publishTwice,
-  rescue: publishTwice,
-  // What was written beside the events is there exactly when they are.
-  inspect: async (stage) => {
-    const { rows } = await stage.db.pool.query('select 1 from effect where worker = $1', ['business'])
-    const writes = stage.owed.length
-    return rows.length === writes ? [] : [`${rows.length} business rows for ${writes} events`]
-  },
+/** How a publisher publishes, and what. */
+interface Publishing {
+  readonly name: string
+  readonly owed: () => readonly SceneEvent[]
+  /** Writes events on a transaction. */
+  publish(process: Process, tx: Transaction, owed: readonly SceneEvent[]): Promise<unknown>
+  /** Without business rows all of a transaction is sent at its end. */
+  readonly writes: 'rows and events' | 'events alone'
 }
+
+/** What a publisher does: its transaction is rolled back, or run until it is known to be committed. */
+function publishingBy(way: Publishing): Scene {
+  const hasRows = way.writes === 'rows and events'
+  const live = (stage: Stage, process: Process): Promise<void> => rollBackAndPublish(stage, process, way)
+  return {
+    name: way.name,
+    subscription: { order: 'aggregate', notify: true },
+    // Where nothing was sent there is nothing to roll back.
+    operations: hasRows ? ['publish', 'publish and roll back'] : ['publish'],
+    prepare: async (stage) => {
+      await stage.subscribe()
+      stage.owes(way.owed())()
+    },
+    live,
+    rescue: live,
+    // What was written beside the events is there exactly when they are.
+    inspect: async (stage) => {
+      const { rows } = await stage.db.pool.query('select 1 from effect where worker = $1', ['business'])
+      const writes = hasRows ? stage.owed.length : 0
+      return rows.length === writes ? [] : [`${rows.length} business rows for ${writes} events`]
+    },
+  }
+}
+
+const three = (): readonly SceneEvent[] => [...events('a', 'nothing', 2), ...events('b', 'nothing')]
+
+/** What may be there already is sent at once. */
+const publishing: Scene = publishingBy({
+  name: 'publish',
+  owed: three,
+  publish: ({ outbox }, tx, owed) => outbox.publishAll(tx, owed.map(toInput), { onDuplicate: 'ignore' }),
+  writes: 'rows and events',
+})
+
+/** New events are kept back, and go in one write with COMMIT and with what tells workers. */
+const keepingBack = (name: string, owed: () => readonly SceneEvent[], writes: Publishing['writes']): Scene =>
+  publishingBy({
+    name,
+    owed,
+    publish: ({ outbox }, tx, some) =>
+      withIds(
+        some.map(({ eventId }) => eventId),
+        () => outbox.publishAll(tx, some.map(toNewInput)),
+      ),
+    writes,
+  })
+
+export const publishingScenes: readonly Scene[] = [
+  publishing,
+  keepingBack('publish with COMMIT', three, 'rows and events'),
+  keepingBack('publish and nothing else', () => events('a', 'nothing'), 'events alone'),
+]
 
 /** The naive form: the rows first, and the events in a transaction of their own. Nobody knows that one is missing. */
 export const publishingApart: Scene = {
@@ -41,25 +85,29 @@ export const publishingApart: Scene = {
 class ChangedMind extends Error {}
 
 /** A transaction that is rolled back, and one that is run until it is known to be committed. */
-async function publishTwice(stage: Stage, { outbox, pool }: Process): Promise<void> {
+async function rollBackAndPublish(stage: Stage, process: Process, way: Publishing): Promise<void> {
   const unwanted = events('a', 'nothing', 1, 9)
   stage.journal.begun(unwanted.map(identityOf))
+  const write = async (tx: Transaction, some: readonly SceneEvent[]): Promise<void> => {
+    if (way.writes === 'rows and events') await writeRows(stage, tx)
+    await way.publish(process, tx, some)
+  }
   await asOperation('publish and roll back', () =>
-    outbox.inTransaction(pool, async (tx) => {
-      await outbox.publishAll(tx, unwanted.map(toInput))
+    process.outbox.inTransaction(process.pool, async (tx) => {
+      await write(tx, unwanted)
       throw new ChangedMind()
     }),
   ).catch((error: unknown) => error)
-  await publishOwed(stage, { outbox, pool }).catch(() => publishOwed(stage, { outbox, pool }))
+  const publish = (): Promise<void> =>
+    asOperation('publish', () =>
+      process.outbox.inTransaction(process.pool, (tx) => write(tx, stage.owed)),
+    ).catch(unlessThere)
+  await publish().catch(publish)
 }
 
-function publishOwed(stage: Stage, { outbox, pool }: Pick<Process, 'outbox' | 'pool'>): Promise<unknown> {
-  return asOperation('publish', () =>
-    outbox.inTransaction(pool, async (tx) => {
-      await writeRows(stage, tx)
-      await outbox.publishAll(tx, stage.owed.map(toInput), { onDuplicate: 'ignore' })
-    }),
-  )
+/** That events are there already is an answer too: they were committed, with the rows beside them. */
+function unlessThere(error: unknown): void {
+  if (!(error instanceof DuplicateEventError)) throw error
 }
 
 /** What the business transaction is about: one row for each event, unless they are there already. */
@@ -70,72 +118,6 @@ async function writeRows(stage: Stage, tx: Transaction): Promise<void> {
       where not exists (select 1 from effect where worker = 'business')`,
     [String(stage.owed.length)],
   )
-}
-
-/** Archives what every subscription is done with, beside what is not done, and beside a dead letter. */
-export const retaining: Scene = {
-  name: 'retain',
-  subscription: { order: 'aggregate' },
-  operations: ['retain', 'retain after 0', 'retain after 1', 'retain after 2'],
-  prepare: async (stage) => {
-    await stage.subscribe()
-    await stage.publish(
-      events('a', 'nothing', 2),
-      events('b', 'dies until mended'),
-      events('b', 'nothing', 1, 1),
-    )
-    const before = stage.process('before')
-    await before.start()
-    await stage.drained()
-    await before.worker.stop()
-    await stage.publish(events('c', 'nothing'))
-  },
-  live: (stage, process) => retain(stage, process).catch(() => retain(stage, process)),
-  rescue: async (stage, process) => {
-    // Whoever held the run is gone, and time passes.
-    await stage.db.pool.query('update outbox_retention_run set held_until = now()')
-    await retain(stage, process)
-  },
-  inspect: async (stage) => {
-    const list = async (from: string): Promise<string> => {
-      const { rows } = await stage.db.pool.query<{ list: string | null }>(
-        `select string_agg(aggregate_id, ',' order by aggregate_id) as list from ${from}`,
-      )
-      return rows[0]?.list ?? ''
-    }
-    const kept = await list('outbox_event')
-    const archived = await list('seam_archive')
-    const { rows } = await stage.db.pool.query<{ sum: string }>(
-      `select sum(affected) from outbox_operator_log where action = 'retain'`,
-    )
-    return [
-      ...(kept === 'b,b,c' ? [] : [`kept ${kept}, not what was still needed`]),
-      ...(archived === 'a,a' ? [] : [`archived ${archived}, not what nobody needed, once`]),
-      ...(rows[0]?.sum === '2' ? [] : [`recorded ${rows[0]?.sum}, not as many as went`]),
-    ]
-  },
-}
-
-/**
- * In batches of one: there are seams between them. A step is called by what has gone before it. On a slow machine there
- * are more, which only look for what may go: they are steps of the same name.
- */
-async function retain({ db: { schema } }: Stage, { id, pool }: Process): Promise<void> {
-  const { retention } = postgresStore({ pool, schema })
-  const archive = { schema, table: 'seam_archive' }
-  const settings = { keepSeconds: 0, archive, mask: null, requireExport: false }
-  const runId = await asOperation('retain', async () => {
-    await retention.ensureArchive(archive)
-    return retention.beginRetention({ policy: 'p', stream: '*', before: [], ...settings }, null)
-  })
-  const pace = { batchSize: 1, pauseMs: 0, share: 1 }
-  for (let gone = 0; ; ) {
-    const { state, archived } = await asOperation(`retain after ${gone}`, () =>
-      retention.stepRetention(runId as string, id, pace, null),
-    )
-    if (state === 'done') return
-    gone += archived
-  }
 }
 
 /** Keeps, for each stage, the commit of a publisher who has not seen what is registered. */

@@ -4,7 +4,7 @@ import { createOutbox, type Outbox, systemClock } from '../../src/index.ts'
 import { systemIds } from '../../src/runtime/ids.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'
 import type { Transaction } from '../../src/store/transaction.ts'
-import { ACT, ask, deciding, differences, untilTold } from './operator.ts'
+import { ACT, ask, deciding, differences, sightsOf, untilTold } from './operator.ts'
 import type { Scene } from './scene.ts'
 import { catalogue, events, type SceneEvent, toInput } from './scene-events.ts'
 import { asOperation, namingOperations } from './seam-pool.ts'
@@ -27,11 +27,6 @@ async function theDead(stage: Stage): Promise<Dead> {
   const event = stage.owed.find((each) => each.eventId === eventId)
   if (event === undefined) throw new Error('nothing has died')
   return { id: String(id), event }
-}
-
-/** How often a handler saw it, or what stands in its place. */
-function sightsOf(stage: Stage, { eventId }: SceneEvent): number {
-  return stage.journal.entries.filter((entry) => entry.kind === 'seen' && entry.eventId === eventId).length
 }
 
 /** Settles one by hand: it stays dead and is never run again, and what waits behind it goes on. */

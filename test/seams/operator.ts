@@ -85,6 +85,11 @@ export async function ask(stage: Stage, sql: string, values: readonly unknown[] 
   return rows
 }
 
+/** How often a handler saw it, or what stands in its place. */
+export function sightsOf(stage: Stage, { eventId }: SceneEvent): number {
+  return stage.journal.entries.filter((entry) => entry.kind === 'seen' && entry.eventId === eventId).length
+}
+
 /** An act is in the log as often as it happened, and the log's chain holds. */
 export async function logFaults(stage: Stage, expected: readonly string[]): Promise<readonly string[]> {
   const entries = await ask(

@@ -25,11 +25,17 @@ export interface Break {
   readonly fault: Fault
 }
 
-/** Plays a scene to its end, with a fault at one seam or without any. Returns the seams that were passed, too. */
-export async function play(
-  scene: Scene,
-  broken?: Break,
-): Promise<{ readonly verdict: SceneVerdict; readonly seams: readonly string[] }> {
+/** What came of a play. */
+export interface Played {
+  readonly verdict: SceneVerdict
+  /** The seams that were passed, in their order. */
+  readonly seams: readonly string[]
+  /** The smallest operations that sent something at each of them. */
+  readonly partsAt: ReadonlyMap<string, ReadonlySet<string>>
+}
+
+/** Plays a scene to its end, with a fault at one seam or without any. */
+export async function play(scene: Scene, broken?: Break): Promise<Played> {
   await using stage = await Stage.open(scene.subscription)
   await scene.prepare(stage)
   const victim = stage.victim()
@@ -45,7 +51,7 @@ export async function play(
       .map(({ text }) => text),
     faults: [...faults, ...(await namesOfFaults(stage)), ...(await scene.inspect(stage))],
   }
-  return { verdict, seams: [...victim.pool.seams] }
+  return { verdict, seams: [...victim.pool.seams], partsAt: victim.pool.partsAt }
 }
 
 /** Lets the victim live, or die. Returns the events whose repetition that explains: those it had in hand. */

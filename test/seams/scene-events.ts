@@ -43,6 +43,11 @@ export function identityOf({ eventId, key, seq, does }: SceneEvent): Identity {
 }
 
 /** An event as the publisher takes it. */
-export function toInput({ eventId, key, seq, does }: SceneEvent): BatchInput<typeof catalogue> {
-  return { type: 'StepTaken', eventId, aggregateId: key, payload: { seq, does } }
+export function toInput(event: SceneEvent): BatchInput<typeof catalogue> & { readonly eventId: string } {
+  return { ...toNewInput(event), eventId: event.eventId }
+}
+
+/** The same without its id, which `withIds` gives it. */
+export function toNewInput({ key, seq, does }: SceneEvent): BatchInput<typeof catalogue> {
+  return { type: 'StepTaken', aggregateId: key, payload: { seq, does } }
 }

@@ -2,6 +2,8 @@
 export interface SceneSubscription {
   readonly order: 'none' | 'aggregate'
   readonly startFrom?: 'now' | 'beginning'
-  /** Whether a policy is asked for, of a code that nothing here fails with: a person sends on what died. */
+  /** Whether what is started after the handlers are mended has a policy that sends on what died before. */
   readonly hasPolicy?: boolean
+  /** Whether whoever publishes tells the workers of other processes. */
+  readonly notify?: boolean
 }

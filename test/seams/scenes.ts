@@ -1,11 +1,13 @@
 import { eventually } from '../support/program.ts'
-import { publishing, registering, retaining, widening } from './caller-scenes.ts'
+import { publishingScenes, registering, widening } from './caller-scenes.ts'
 import { exporting } from './export-scene.ts'
+import { ask, differences, sightsOf } from './operator.ts'
 import { operatorScenes } from './operator-scenes.ts'
 import { planScenes } from './plan-scenes.ts'
+import { retaining } from './retain-scene.ts'
 import type { Scene } from './scene.ts'
-import { events } from './scene-events.ts'
-import type { Process, Stage } from './stage.ts'
+import { events, type SceneEvent } from './scene-events.ts'
+import { POLICY, type Process, type Stage } from './stage.ts'
 
 const nothing = async (): Promise<void> => {}
 const noFaults = async (): Promise<readonly string[]> => []
@@ -157,21 +159,45 @@ const redriving = (order: 'none' | 'aggregate'): Scene =>
     (stage) => stage.publish(events('a', 'dies until mended'), events('a', 'nothing', 2, 1)),
   )
 
-const asking: Scene = working(
+/** A worker whose policy names what another worker's handler failed with, before it was mended. */
+const byPolicy: Scene = working(
   'none',
   {
     name: 'redrive by policy',
     subscription: { order: 'none', hasPolicy: true },
     operations: ['redriveByPolicy'],
-    live: async (stage, process) => {
-      await process.start()
-      await stage.drained()
-      const asked = 'redriveByPolicy: select from outbox_redrive_by_policy'
-      await eventually('the policy has been asked for', () => process.pool.seams.has(asked))
-    },
+    live: redriven,
+    rescue: redriven,
+    inspect: async (stage) => [
+      ...differences('letters', await ask(stage, 'select resolved, resolved_by from outbox_dead_letter'), [
+        [true, `policy:${POLICY.name}`],
+      ]),
+      ...differences(
+        'the log says',
+        await ask(stage, `select operator, action, affected from outbox_operator_log order by id`),
+        [[`policy:${POLICY.name}`, 'retry', 1]],
+      ),
+      ...differences('runs, with the one that failed', sightsOf(stage, stage.owed[0] as SceneEvent), 2),
+    ],
   },
-  (stage) => stage.publish(events('a', 'dies until mended'), events('b', 'nothing')),
+  async (stage) => {
+    await stage.publish(events('a', 'dies until mended'), events('b', 'nothing'))
+    const before = stage.process('before')
+    await before.start()
+    await stage.drained()
+    await before.worker.stop()
+    stage.mend()
+  },
 )
+
+async function redriven(stage: Stage, process: Process): Promise<void> {
+  await process.start()
+  await eventually('the policy has sent on what died', async () => {
+    const open = await ask(stage, 'select 1 from outbox_dead_letter where not resolved')
+    return open.length === 0
+  })
+  await stage.drained()
+}
 
 /** An operator who was not told how it went looks again: what is resolved is no longer in the list. */
 async function retryAll({ outbox }: Process): Promise<void> {
@@ -207,7 +233,7 @@ const stopping: Scene = working(
 )
 
 export const scenes: readonly Scene[] = [
-  publishing,
+  ...publishingScenes,
   claiming('none'),
   claiming('aggregate'),
   renewing,
@@ -222,7 +248,7 @@ export const scenes: readonly Scene[] = [
   crashed('aggregate'),
   redriving('none'),
   redriving('aggregate'),
-  asking,
+  byPolicy,
   ...operatorScenes,
   ...planScenes,
   retaining,

@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type pg from 'pg'
+import { type Holder, SeamClient, type Submittable, scriptOf } from './seam-client.ts'
 
 /**
  * What befalls a process at a seam: it dies before it sends the statement; it dies with the reply in hand; or it lives,
@@ -11,6 +12,8 @@ export const FAULTS: readonly Fault[] = ['crash-before', 'crash-after', 'outcome
 
 interface Operation {
   readonly name: string
+  /** The smallest one that is under way within it. */
+  readonly part: string
   readonly counts: Map<string, number>
   /** The seams of statements that write, by their text. */
   readonly writes: Map<string, string>
@@ -20,8 +23,8 @@ const operations = new AsyncLocalStorage<Operation>()
 
 /** Everything that is sent within belongs to the operation, whatever smaller ones it is made of. */
 export function asOperation<Result>(name: string, work: () => Result): Result {
-  if (operations.getStore() !== undefined) return work()
-  return operations.run({ name, counts: new Map(), writes: new Map() }, work)
+  const around = operations.getStore() ?? { name, counts: new Map(), writes: new Map() }
+  return operations.run({ ...around, part: name }, work)
 }
 
 /** Methods that open a part of the store, whose methods are operations too. */
@@ -54,18 +57,20 @@ interface Trap {
   sprung(): void
 }
 
+type Release = pg.PoolClient['release']
+
 /** All connections of one process: names every statement, and lets the process die or be cut off at one of them. */
-export class SeamPool {
+export class SeamPool implements Holder {
   /** Where a process could die, in the order in which it first came there: `operation: statement`. */
   readonly seams = new Set<string>()
+  /** The smallest operations that sent something at each of them. */
+  readonly partsAt = new Map<string, Set<string>>()
   dead = false
   readonly #pool: pg.Pool
-  readonly #taken = new Set<pg.PoolClient>()
+  readonly #taken = new Map<pg.PoolClient, Release>()
   readonly #traps: Trap[] = []
-  /** A connection is the same to the outbox whenever it is taken: it asks each once how it is set. */
-  readonly #faces = new WeakMap<pg.PoolClient, pg.PoolClient>()
 
-  /** The pool is a careful application's: a connection that breaks ends nothing. */
+  /** The pool is a careful application's: a connection that breaks ends nothing. Only on a `SeamClient` there are seams. */
   constructor(pool: pg.Pool) {
     this.#pool = pool
   }
@@ -84,71 +89,97 @@ export class SeamPool {
       client.release(true)
       return never()
     }
-    this.#taken.add(client)
-    const face = this.#faces.get(client) ?? this.#watched(client)
-    this.#faces.set(client, face)
-    return face
+    // The pool gives it a new one each time it is taken.
+    const release: Release = client.release.bind(client)
+    this.#taken.set(client, release)
+    client.release = (error) => {
+      if (this.#taken.delete(client)) release(error)
+    }
+    if (client instanceof SeamClient) client.holder = this
+    return client
   }
 
   /** Cuts every connection off. */
   async end(): Promise<void> {
     if (this.#pool.ending) return
-    for (const client of this.#taken) cut(client)
+    for (const [client, release] of this.#taken) {
+      breakOff(client)
+      release(true)
+    }
     this.#taken.clear()
     await this.#pool.end()
   }
 
-  #watched(client: pg.PoolClient): pg.PoolClient {
-    const members: Record<PropertyKey, unknown> = {
-      query: (...args: unknown[]) => this.#query(client, args),
-      release: (error?: Error | boolean) => {
-        if (this.#taken.delete(client)) client.release(error)
-      },
-    }
-    return new Proxy(client, {
-      get(target, name) {
-        const member: unknown = Object.hasOwn(members, name)
-          ? members[name]
-          : Reflect.get(target, name, target)
-        return typeof member === 'function' ? (member.bind(target) as unknown) : member
-      },
-    })
-  }
-
-  async #query(client: pg.PoolClient, args: readonly unknown[]): Promise<unknown> {
+  async ask(client: SeamClient, statement: unknown, send: () => Promise<unknown>): Promise<unknown> {
     if (this.dead) return never()
-    if (isGreeting(args[0])) return this.#send(client, args)
-    const seam = this.#pass(args[0])
+    if (isGreeting(statement)) return this.#answerOf(send)
+    const seam = this.#pass([textOf(statement)], operations.getStore())
     const trap = this.#springs(seam)
     if (trap?.fault === 'crash-before') return this.#die(trap)
-    const result = await this.#send(client, args)
+    const result = await this.#answerOf(send)
     if (this.dead) return never()
-    if (trap?.fault === 'crash-after') return this.#die(trap)
-    if (trap?.fault === 'outcome-unknown') {
-      await trap.onLost(seam)
-      breakOff(client)
-      trap.sprung()
-      throw new Error('Connection terminated unexpectedly')
-    }
-    return result
+    if (trap === null) return result
+    await this.#strike(trap, client)
+    throw connectionLost()
   }
 
-  async #send(client: pg.PoolClient, args: readonly unknown[]): Promise<unknown> {
+  /** What it is told by the server is told to it unless something befalls the process: then all of it is done, and unheard. */
+  watch(client: SeamClient, sent: Submittable): void {
+    const operation = operations.getStore()
+    const own = methodsOf(sent)
+    let trap: Trap | null = null
+    let tells: readonly string[] = []
+    sent.submit = (connection) => {
+      const script = scriptOf(connection, (to) => own.submit(to))
+      trap = this.#springs(this.#pass(script.texts, operation))
+      tells = afterCommit(script.texts)
+      if (trap?.fault === 'crash-before') void this.#die(trap)
+      return this.dead ? null : script.play()
+    }
+    sent.handleCommandComplete = (message, connection) => {
+      if (this.dead || trap !== null) return
+      if (tells.length > 0 && message.text === 'COMMIT') {
+        trap = this.#springs(this.#pass(tells, operation))
+        if (trap?.fault === 'crash-before') return void this.#die(trap)
+      }
+      own.handleCommandComplete(message, connection)
+    }
+    sent.handleError = (error, connection) => {
+      if (!this.dead) own.handleError(error, connection)
+    }
+    sent.handleReadyForQuery = (connection) => {
+      if (this.dead) return
+      if (trap === null) own.handleReadyForQuery(connection)
+      else void this.#strike(trap, client).then(() => own.handleError(connectionLost(), connection))
+    }
+  }
+
+  /** The statement is done: the process dies with that, or never hears of it. */
+  async #strike(trap: Trap, client: SeamClient): Promise<void> {
+    if (trap.fault === 'crash-after') return this.#die(trap)
+    await trap.onLost(trap.seam)
+    breakOff(client)
+    trap.sprung()
+  }
+
+  async #answerOf(send: () => Promise<unknown>): Promise<unknown> {
     try {
-      const [statement, values] = args as [string, unknown[] | undefined]
-      return await client.query(statement, values)
+      return await send()
     } catch (error) {
       return this.dead ? never() : Promise.reject(error)
     }
   }
 
-  #pass(statement: unknown): string {
-    const text = textOf(statement)
-    const operation = operations.getStore() ?? { name: 'outside', counts: new Map(), writes: new Map() }
-    const seam = operation.writes.get(text) ?? numbered(operation, describe(text))
+  #pass(
+    texts: readonly string[],
+    operation: Operation = { name: 'outside', part: 'outside', counts: new Map(), writes: new Map() },
+  ): string {
+    const text = texts.join(';')
+    const seam = operation.writes.get(text) ?? numbered(operation, texts.map(describe).join(' + '))
     // The same write again is a loop over batches or pages: how often it turns is not the same in every run.
     if (hasWrites(text)) operation.writes.set(text, seam)
     this.seams.add(seam)
+    this.partsAt.set(seam, (this.partsAt.get(seam) ?? new Set()).add(operation.part))
     return seam
   }
 
@@ -163,6 +194,26 @@ export class SeamPool {
     trap.sprung()
     return never()
   }
+}
+
+/** Its methods as it has them now. */
+function methodsOf(sent: Submittable): Submittable {
+  return {
+    submit: sent.submit.bind(sent),
+    handleCommandComplete: sent.handleCommandComplete.bind(sent),
+    handleError: sent.handleError.bind(sent),
+    handleReadyForQuery: sent.handleReadyForQuery.bind(sent),
+  }
+}
+
+/** What goes with COMMIT in one write, and is done behind it: whoever commits goes on before. */
+function afterCommit(texts: readonly string[]): readonly string[] {
+  const commit = texts.findLastIndex((text) => flatten(text) === 'commit')
+  return commit < 0 ? [] : texts.slice(commit + 1)
+}
+
+function connectionLost(): Error {
+  return new Error('Connection terminated unexpectedly')
 }
 
 function textOf(statement: unknown): string {
@@ -180,21 +231,17 @@ function numbered({ name, counts }: Operation, what: string): string {
   return `${name}: ${what}${count === 1 ? '' : ` (${count})`}`
 }
 
-function cut(client: pg.PoolClient): void {
-  breakOff(client)
-  client.release(true)
-}
-
 /** Without a goodbye, as a process that is killed. */
-function breakOff(client: pg.PoolClient): void {
-  const { connection } = client as unknown as {
+function breakOff(client: object): void {
+  const { connection } = client as {
     readonly connection: { readonly stream: { destroy(): void } }
   }
   connection.stream.destroy()
 }
 
 const WRITES = /\b(insert into|update|delete from) (?:\S+\.)?(outbox_\w+|effect)\b/g
-const CALLS = /\b(outbox_(?:retry|resolve|amend|purge|(?:plan|begin|cancel)_redrive|forget|record_export))\(/
+const CALLS =
+  /\b(outbox_(?:publish|retry|resolve|amend|purge|(?:plan|begin|cancel)_redrive|forget|record_export))\(/
 const READS = /\bfrom (?:\S+\.)?(outbox_\w+)/
 
 function flatten(text: string): string {

@@ -3,7 +3,6 @@ import {
   fixed,
   NonRetryableError,
   type Outbox,
-  type SubscriptionContext,
   systemClock,
   type Worker,
 } from '../../src/index.ts'
@@ -13,15 +12,19 @@ import { Journal } from '../support/journal.ts'
 import { lapseLeases, recordLeases } from '../support/leases.ts'
 import { eventually } from '../support/program.ts'
 import { sturdyPool } from '../support/sturdy-pool.ts'
+import { complete, doOnce, type StepContext } from './deeds.ts'
+import { knownIds } from './known-ids.ts'
 import { catalogue, type Deed, followUp, identityOf, type SceneEvent, toInput } from './scene-events.ts'
 import type { SceneSubscription } from './scene-subscription.ts'
 import { giveSchemaBack, type SeamSchema, takeSchema } from './schemas.ts'
-import { asOperation, namingOperations, never, SeamPool } from './seam-pool.ts'
+import { SeamClient } from './seam-client.ts'
+import { namingOperations, never, SeamPool } from './seam-pool.ts'
 
 type Steps = typeof catalogue
-type StepContext = SubscriptionContext<Steps, Transaction>
 
 export const SUBSCRIPTION = 'walkers'
+/** Names what handlers fail with until they are mended. */
+export const POLICY = { name: 'mended', codes: ['NON_RETRYABLE'], after: 0 } as const
 const LANES = 2
 const LEASE_MS = 60_000
 // The store's own clock only spaces its looks at the low-water bound.
@@ -74,24 +77,32 @@ export class Stage implements AsyncDisposable {
   /** One whose connections are its own, and end with it. */
   victim(): Process {
     const application_name = this.#nameOf('victim')
-    const pool = new SeamPool(sturdyPool({ connectionString: this.db.workerUrl, application_name, max: 4 }))
+    const pool = new SeamPool(
+      sturdyPool({ Client: SeamClient, connectionString: this.db.workerUrl, application_name, max: 4 }),
+    )
     const process = this.#process('victim', pool)
     this.#ending.push(() => (pool.dead ? pool.end() : process.worker.stop().then(() => pool.end())))
     return process
   }
 
   #process(id: string, pool: SeamPool): Process {
+    const { order, startFrom = 'now', hasPolicy = false, notify = false } = this.subscription
     const store = namingOperations(postgresStore({ pool, schema: this.db.schema, clock: HURRIED }))
     // What has a clock of its own counts as a process of its own.
-    const outbox = createOutbox({ store, events: catalogue, notify: false, clock: { ...systemClock } })
-    const { order, startFrom = 'now', hasPolicy = false } = this.subscription
+    const outbox = createOutbox({
+      store,
+      events: catalogue,
+      notify,
+      ids: knownIds,
+      clock: { ...systemClock },
+    })
     const worker = outbox.worker(
       [
         outbox.subscription(SUBSCRIPTION, {
           on: { StepTaken: (event, ctx) => this.#handle({ id, pool, outbox }, event, ctx) },
           ...(order === 'none' ? {} : { order, lanes: LANES }),
           startFrom,
-          ...(hasPolicy ? { redrive: { name: 'transient', codes: ['ECONNRESET'], after: 0 } } : {}),
+          ...(hasPolicy && this.#mended ? { redrive: POLICY } : {}),
           maxAttempts: 3,
           retry: fixed(1),
           concurrency: 4,
@@ -242,27 +253,10 @@ export class Stage implements AsyncDisposable {
         ? new Error('the first time fails')
         : new NonRetryableError('not mended yet')
     }
-    // What commits with a transaction of the handler's own is written down there, and nowhere else.
-    const write = (tx: Transaction): Promise<unknown> =>
-      tx.query('insert into effect (n, event_id, worker) values ($1, $2, $3)', [
-        this.journal.tick(),
-        eventId,
-        id,
-      ])
-    if (does === 'once') {
-      await asOperation('dispatch once', () => ctx.once(pool, write))
-    } else if (does === 'completes') {
-      await asOperation('dispatch complete', () =>
-        outbox.inTransaction(pool, async (tx) => {
-          await write(tx)
-          const { type, ...input } = toInput(followUp({ eventId, key, seq, does }))
-          await ctx.publish(tx, type, input)
-          await ctx.complete(tx)
-        }),
-      )
-    } else {
-      this.journal.handled(identity, sight)
-    }
+    const done = { event: { eventId, key, seq, does }, ctx, at: () => this.journal.tick() }
+    if (does === 'once') await doOnce({ id, pool, outbox }, done)
+    else if (does === 'completes') await complete({ id, pool, outbox }, done, this.subscription.order)
+    else this.journal.handled(identity, sight)
   }
 
   #fails(eventId: string, does: Deed): boolean {
