@@ -83,30 +83,50 @@ describe.each(Object.entries(ACTS))('the act of an operator: %s', (_, act) => {
   })
 })
 
-/** Steps of the functions below them, which have asked. */
-const INNER = ['outbox_drive_next', 'outbox_step_retention']
+/** Steps of the functions that call them, which have asked, and of policies: no role may call these. */
+const INNER = [
+  'outbox_close_dead_letter',
+  'outbox_deliver_again',
+  'outbox_drive_next',
+  'outbox_step_retention',
+]
 
-test.each([' ', '\t', '\n'])(
-  'D3 E12 no function for psql takes an act without a name: %j is none',
-  async (blank) => {
+const NOBODY = "an operator's name is needed"
+const NO_PERSON = 'an operator is a person: "policy:" stands before the names of policies'
+
+test.each([
+  [' ', NOBODY],
+  ['\t', NOBODY],
+  ['\n', NOBODY],
+  ['policy:x', NO_PERSON],
+  ['\tpolicy:x', NO_PERSON],
+])(
+  'D3 E12 no function for psql takes an act without the name of a person: %j is none',
+  async (given, says) => {
     const functions = await shop.rows<{ name: string; call: string }>(
       `select p.proname as name, format('select %I(%s)', p.proname, string_agg(format('%I => %s', a.name,
-              case when a.name = 'operator' then quote_literal($3) when a.type = 'jsonb'::regtype then quote_literal('{}')
-                   else 'null::' || format_type(a.type, null) end), ', ')) as call
+            case when a.name = 'operator' then quote_literal($3) when a.type = 'jsonb'::regtype then quote_literal('{}')
+                 else 'null::' || format_type(a.type, null) end), ', ')) as call
        from pg_proc p
       cross join lateral unnest(p.proargnames[1:p.pronargs], p.proargtypes::oid[]) as a(name, type)
       where p.pronamespace = $1::regnamespace and 'operator' = any (p.proargnames[1:p.pronargs])
         and p.proname <> all ($2)
       group by p.oid, p.proname order by 1`,
-      [shop.schema, INNER, blank],
+      [shop.schema, INNER, given],
     )
     const refusals = await Promise.all(functions.map(({ call }) => rejection(shop.pool.query(call))))
     expect(refusals.map(({ message }, n) => `${functions[n]?.name}: ${message}`)).toEqual(
-      functions.map(({ name }) => `${name}: an operator's name is needed`),
+      functions.map(({ name }) => `${name}: ${says}`),
     )
     expect(functions.map(({ name }) => name)).toEqual(
-      expect.arrayContaining(['outbox_move_aside', 'outbox_set_paused']),
+      expect.arrayContaining(['outbox_move_aside', 'outbox_retry', 'outbox_set_paused']),
     )
+  },
+)
+
+test.each([' ', '\t', '\n'])(
+  'D3 E12 the log of acts itself takes none without a name: %j is none',
+  async (blank) => {
     const insert = `insert into outbox_operator_log (operator, action, target, affected) values ($1, 'pause', '{}', 1)`
     expect((await rejection(shop.pool.query(insert, [blank]))).message).toContain('check constraint')
   },

@@ -130,32 +130,6 @@ test('no policy undoes what a person decided, whatever codes it names', async ()
   ).toEqual(['MOVED_ASIDE', 'MOVED_ASIDE'])
 })
 
-test('no operator acts in the name of a policy, with psql either', async () => {
-  await subscribe(db, { orderBy: 'aggregate' })
-  const letterId = await deadLetter(true)
-  await insertEvent(db.pool)
-  const plan = await one<string>(db.as.operator, 'select outbox_plan_redrive()')
-  const acts = (name: string): readonly string[] => [
-    `outbox_retry(${letterId}, ${name})`,
-    `outbox_resolve(${letterId}, ${name})`,
-    `outbox_amend(${letterId}, '{}', ${name})`,
-    `outbox_begin_redrive(${plan}, ${name})`,
-    `outbox_step_redrive(${plan}, ${name})`,
-    `outbox_cancel_redrive(${plan}, ${name})`,
-    `outbox_move_aside('sub', 'order:1', ${name})`,
-    `outbox_purge('0', ${name})`,
-    `outbox_set_paused('sub', true, ${name})`,
-    `outbox_retire('sub', ${name})`,
-  ]
-  for (const act of [...acts(`'policy:x'`), ...acts(`E' \\tpolicy:x'`)]) {
-    await expect(db.as.operator.query(`select ${act}`)).rejects.toMatchObject({
-      code: '22023',
-      message: 'an operator is a person: "policy:" stands before the names of policies',
-    })
-  }
-  expect(await logged()).toEqual([])
-})
-
 test('only a worker re-drives by policy, and a worker decides on nothing else', async () => {
   const id = await subscribe(db)
   const letterId = await deadLetter()
