@@ -33,7 +33,7 @@ const WITHOUT_TRANSACTION: LatencyContender = {
   settings: { concurrentJobs: 10 },
 }
 const CONTENDERS: readonly LatencyContender[] = [OURS, ...PEERS, WITHOUT_TRANSACTION]
-const PACE = { perSecond: 200, warmUpSeconds: 1, seconds: 10 } as const
+const PACE = { perSecond: 200, warmUpSeconds: 5, seconds: 10 } as const
 
 /** From the call that publishes in one process to the handler in another, at 200 events a second. */
 export const latencyScenario: Scenario = {

@@ -4,6 +4,7 @@ import { sqlState } from '../../src/runtime/sql-state.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'
 import type { Identity } from '../chaos/checker/entry.ts'
 import { withoutRegistrationGuard } from '../hazards/support.ts'
+import { SeamClient } from '../seams/seam-client.ts'
 import { asOperation, SeamPool } from '../seams/seam-pool.ts'
 import { untilActive } from '../store/contract/helpers.ts'
 import { eventually } from '../support/program.ts'
@@ -82,7 +83,7 @@ export const publishVariants: readonly Variant[] = [
       await trial.subscribe()
       const outbox = outboxOf(trial)
       const { url } = trial.h.db
-      const pool = new SeamPool(sturdyPool({ connectionString: url, max: 1 }))
+      const pool = new SeamPool(sturdyPool({ Client: SeamClient, connectionString: url, max: 1 }))
       const publish = (event: Identity): Promise<unknown> =>
         asOperation('publish', () =>
           outbox.inTransaction(pool, (tx) =>

@@ -3,6 +3,7 @@ import { createOutbox } from '../../src/outbox.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { NonRetryableError } from '../../src/runtime/errors.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'
+import { SeamClient } from '../seams/seam-client.ts'
 import { namingOperations, SeamPool } from '../seams/seam-pool.ts'
 import { eventually } from '../support/program.ts'
 import { sturdyPool } from '../support/sturdy-pool.ts'
@@ -14,7 +15,7 @@ const NEVER_MS = 600_000
 
 /** A worker's process of its own, of whose statements single answers can be lost. */
 function processOn({ database: { url, schema } }: PostgresOutbox) {
-  const pool = new SeamPool(sturdyPool({ connectionString: fitForWorkers(url), max: 6 }))
+  const pool = new SeamPool(sturdyPool({ Client: SeamClient, connectionString: fitForWorkers(url), max: 6 }))
   const store = namingOperations(postgresStore({ pool, schema }))
   const outbox = createOutbox({ store, events: shopEvents, notify: false, clock: { ...systemClock } })
   return { pool, outbox }

@@ -5,6 +5,7 @@ import { postgresStore } from '../../src/store/postgres/index.ts'
 import type { Transaction } from '../../src/store/transaction.ts'
 import { createOutboxRepository, type OutboxRepository } from '../../src/worker/outbox-repository.ts'
 import { type Hold, SteppingPool } from '../hazards/stepping-pool.ts'
+import { SeamClient } from '../seams/seam-client.ts'
 import { namingOperations, SeamPool } from '../seams/seam-pool.ts'
 import { comes } from '../support/patience.ts'
 import { sturdyPool } from '../support/sturdy-pool.ts'
@@ -58,7 +59,7 @@ export async function withSeams(
   postgres: PostgresOutbox,
   options: Options = {},
 ): Promise<Scene & { loseAnswer(seam: string): Promise<void> }> {
-  const pool = new SeamPool(sturdyPool(connection(postgres)))
+  const pool = new SeamPool(sturdyPool({ ...connection(postgres), Client: SeamClient }))
   const loseAnswer = (seam: string): Promise<void> => pool.trap(seam, 'outcome-unknown', async () => {})
   const repository = await repositoryOn(postgres, pool, options)
   return { repository, loseAnswer, [Symbol.asyncDispose]: () => closing(repository, pool) }
