@@ -147,6 +147,8 @@ async function silenced(
   lastsMs: number,
   begin: () => void,
 ): Promise<boolean> {
+  // A process that has only just begun has no connection that could fall silent.
+  await aiming(() => Promise.resolve(proxies.some(({ open }) => open > 0)))
   begin()
   const before = proxies.map(({ open, unanswered }) => ({ open, unanswered }))
   for (const proxy of proxies) proxy.swallow()

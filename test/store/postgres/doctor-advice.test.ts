@@ -1,10 +1,11 @@
-import pg from 'pg'
+import type pg from 'pg'
 import { expect, test } from 'vitest'
 import { findingsKo } from '../../../src/cli/messages/findings-ko.ts'
 import type { Finding } from '../../../src/inspect/finding.ts'
 import { findingText, findingTexts } from '../../../src/inspect/finding-texts.ts'
 import { plainWording } from '../../../src/inspect/wording.ts'
 import { createTestDatabaseWithTables, type TestDatabase } from '../../support/database.ts'
+import { sturdyPool } from '../../support/sturdy-pool.ts'
 import { proofOn } from './proof-fixtures.ts'
 
 /** Tables in a schema, and a role, whose names SQL takes only in quotes. */
@@ -23,7 +24,7 @@ async function awkwardNames(): Promise<AwkwardNames> {
   await database.pool.query(`alter schema ${database.schema} rename to "${schema}"; create role "${role}"`)
   const url = new URL(database.url)
   url.searchParams.set('options', '-c search_path=public')
-  const elsewhere = new pg.Pool({ connectionString: url.href, max: 1 })
+  const elsewhere = sturdyPool({ connectionString: url.href, max: 1 })
   const close = async (): Promise<void> => {
     await database.pool.query(`drop owned by "${role}"; drop role "${role}"`)
     await elsewhere.end()
