@@ -5,6 +5,7 @@ import { property } from '../../src/runtime/property.ts'
 import { postgresStore } from '../../src/store/postgres/index.ts'
 import type { Transaction } from '../../src/store/transaction.ts'
 import { createOutboxDatabase, type OutboxDatabase, one } from '../store/postgres/fixtures.ts'
+import { sturdyPool } from '../support/sturdy-pool.ts'
 import { events } from './support.ts'
 
 const ORDER = { aggregateId: 'o-1', payload: { total: 1 } }
@@ -20,7 +21,7 @@ beforeAll(async () => {
 })
 afterAll(() => db.drop())
 beforeEach(async () => {
-  pool = new pg.Pool({ connectionString: db.url, max: 1 })
+  pool = sturdyPool({ connectionString: db.url, max: 1 })
   pool.on('connect', (client) => ours.add(client))
   await db.pool.query('delete from account')
   await db.pool.query('insert into account values (100)')

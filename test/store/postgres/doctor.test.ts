@@ -7,6 +7,7 @@ import { ManualClock } from '../../../src/runtime/manual-clock.ts'
 import { postgresStore } from '../../../src/store/postgres/postgres-store.ts'
 import { createTestDatabase } from '../../support/database.ts'
 import { eventually } from '../../support/program.ts'
+import { sturdyPool } from '../../support/sturdy-pool.ts'
 import { beat, claim, join } from '../contract/helpers.ts'
 import {
   createProofDatabase,
@@ -189,7 +190,7 @@ describe('the doctor', () => {
   test('sees synchronous_commit switched off, and a server that does not write to disk', async () => {
     const url = new URL(db.url)
     url.searchParams.set('options', `${url.searchParams.get('options')} -c synchronous_commit=off`)
-    const pool = new pg.Pool({ connectionString: url.href, max: 1 })
+    const pool = sturdyPool({ connectionString: url.href, max: 1 })
     const said = await found('NOT_DURABLE', {}, proofOn(pool, db.schema))
     await pool.end()
     expect(said).toContainEqual(expect.objectContaining(firing('warning', { setting: 'synchronous_commit' })))

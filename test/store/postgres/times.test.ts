@@ -1,6 +1,6 @@
-import pg from 'pg'
 import { expect, test } from 'vitest'
 import { postgresStore } from '../../../src/store/postgres/index.ts'
+import { sturdyPool } from '../../support/sturdy-pool.ts'
 import { claim, dead, join, settled } from '../contract/helpers.ts'
 import { createOutboxDatabase, one } from './fixtures.ts'
 
@@ -12,7 +12,7 @@ test.each([
 ])('an event of %s is of the same time for its handler and as a dead letter', async (stored, seen) => {
   await using db = await createOutboxDatabase()
   // As a role may have it set: times must not travel as binary fractions.
-  const pool = new pg.Pool({ connectionString: db.url, options: '-c extra_float_digits=-15' })
+  const pool = sturdyPool({ connectionString: db.url, options: '-c extra_float_digits=-15' })
   const store = postgresStore({ pool, schema: db.schema })
   const worker = store.openWorker()
   try {
